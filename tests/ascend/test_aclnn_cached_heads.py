@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, random, steps_apart, tensor, whole
-from tests.conformance.ascend.aclnn_support import ffi
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, random, refusal, steps_apart, tensor, whole
+from tests.conformance.ascend.aclnn_support import F16, blank, ffi
 
 HALF_UNIT = {"F16": 2.0**-11, "BF16": 2.0**-8}
 EPSILON = 1e-5
@@ -199,6 +199,23 @@ def test_places_that_are_not_there(mode, index, said):
                  tensor(index, "I64"), *caches, None, None, None, None, EPSILON, ffi.new("char[]", mode.encode()), False,
                  None, None)  # fmt: skip
     assert said in told and not any(cache.values().any() for cache in caches)
+
+
+@pytest.mark.parametrize("mode", ["PA_NZ", "PA_BLK_NZ"])
+@pytest.mark.parametrize("which", ["kCacheRef", "ckvCacheRef"])
+def test_blocks_that_do_not_follow_each_other(mode, which):
+    """They would be written beside the storage."""
+    angles = tensor(np.ones((1, 1, 2, 16)), "F16")
+    index = tensor([0] if "BLK" in mode else [0, 1], "I64")
+    for strides in ("reversed", "gaps", 0, 128):
+        plain = isinstance(strides, str)
+        lies = lambda depth: empty((4, 16, 1, depth), "F16", strides) if plain else blank(
+            F16, (4, 16, 1, depth), strides=[strides, depth, depth, 1])  # fmt: skip
+        caches = [lies(depth) if name == which else tensor(np.zeros((4, 16, 1, depth)), "F16")
+                  for name, depth in (("kCacheRef", 16), ("ckvCacheRef", 32))]  # fmt: skip
+        told = refusal("KvRmsNormRopeCache", tensor(np.ones((1, 1, 2, 48)), "F16"), tensor(np.ones(32), "F16"), angles, angles,
+                       index, *caches, None, None, None, None, EPSILON, mode.encode(), False, None, None)  # fmt: skip
+        assert told == (561002, f"aclnnKvRmsNormRopeCache/{which}/contiguous")
 
 
 # ---- aclnnQkvRmsNormRopeCache -------------------------------------------------------------------------------------------------

@@ -675,3 +675,37 @@ def test_groups_that_do_not_fit_are_faults():
                         ([-1, 4], "group 0 of 2 ends before row -1"), ([1, 3], "the groups have 3 rows, of 4")):  # fmt: skip
         assert words in fault("GroupedBiasAddGrad", rows, tensor(ends, "I32"), empty((2, 2)))
     assert "group 1 of 2 ends before row 0" in fault("GroupedBiasAddGradV2", rows, tensor([1, -1], "I64"), 1, empty((2, 2)))
+
+
+COALESCED = [((2, 9), ()), ((1, 40), (3,)), ((3, 300), (2, 5)), ((2, 2), (4,)), ((4, 1), ())]
+
+
+@pytest.mark.parametrize("shape, dense", COALESCED)
+@pytest.mark.parametrize("kind", ["F32", "F16", "I32"])
+def test_entries_of_one_place_become_one(kind, shape, dense):
+    """Coordinates of two types, as columns and as rows; what is in the new values counts."""
+    for number, (of_index, layout) in enumerate(itertools.product(["I64", "I32"], LAYOUTS)):
+        coordinates, values = RANDOM.integers(0, 3, shape), drawn((shape[1], *dense), kind) * 0.25
+        values = np.trunc(values * 4) if kind == "I32" else values
+        places, groups = np.unique(coordinates, axis=1, return_inverse=True)
+        before = drawn((places.shape[1], *dense), kind)
+        expected = before.copy()
+        np.add.at(expected, groups.ravel(), values)
+        rows = number % 2 == 1 and shape[0] != shape[1]
+        turned = (lambda array: array.T) if rows else (lambda array: array)
+        found = call("CoalesceSparse", uniqueLen=tensor([places.shape[1]], of_index),
+                     uniqueIndices=tensor(groups.ravel(), of_index, "gaps"),
+                     indices=tensor(turned(coordinates), of_index, layout), values=tensor(values, kind, layout),
+                     newIndicesOut=empty(turned(places).shape, of_index, LAYOUTS[-number % 3]),
+                     newValuesOut=tensor(before, kind, LAYOUTS[number % 3]))  # fmt: skip
+        np.testing.assert_array_equal(found[0], turned(places))
+        np.testing.assert_array_equal(found[1], rounded(expected, kind))
+
+
+def test_a_place_that_the_coalesced_values_do_not_have():
+    for outside in (3, -1):
+        values = tensor(np.zeros(3))
+        sentence = fault("CoalesceSparse", tensor([3], "I64"), tensor([0, outside, 1, 2], "I64"), tensor(np.ones((2, 4)), "I64"),
+                         tensor(np.ones(4)), empty((2, 3), "I64"), values)  # fmt: skip
+        assert f"index {outside} is outside" in sentence
+        np.testing.assert_array_equal(values.values(), np.zeros(3))

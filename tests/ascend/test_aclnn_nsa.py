@@ -215,3 +215,68 @@ def test_blocks_that_are_not_there(number):
                      empty((5, 4, 8)), empty((5, 4, 128), "F16"))  # fmt: skip
     assert lib.aclDestroyIntArray(ends) == lib.aclDestroyIntArray(key_ends) == 0
     assert f"row 1 selects block {number} of a sequence of 2" in sentence
+
+
+PAGED = [  # tokens and keys of the sequences, heads, heads of the keys, keys of a block, blocks of a token, rows of a page, layout
+    ([1, 1, 1], [70, 128, 1], 4, 2, 64, 2, 64, "BSND"),
+    ([1, 1], [48, 16], 3, 3, 16, 3, 128, None),
+    ([3, 4], [200, 131], 16, 1, 48, 3, 128, "BSND"),
+    ([4, 1, 2], [150, 1, 64], 8, 2, 32, 4, 64, "TND"),
+    ([2, 2], [129, 256], 2, 1, 128, 2, 128, "BSH"),
+]
+
+
+@pytest.mark.parametrize("rows, lengths, heads, key_heads, block, count, page, layout", PAGED)
+@pytest.mark.parametrize("kind, lies", [*zip(["F16", "BF16", "BF16"], LAYOUTS)])
+def test_selected_attention_in_pages(kind, lies, rows, lengths, heads, key_heads, block, count, page, layout):
+    random, scale, group = numpy.random.default_rng(22), 0.05, heads // key_heads
+    flat, most, pages_of_each = layout == "TND", max(rows), -(-max(lengths) // page)
+    shape = (sum(rows),) if flat else (len(rows), most)
+    q = drawn((*shape, heads, 192), 23, kind)
+    k, v = (drawn((9, page, key_heads, depth), seed, kind) for depth, seed in ((192, 24), (128, 25)))
+    pages = numpy.stack([random.permutation(9)[:pages_of_each] for _ in rows])
+    blocks = numpy.full((*shape, key_heads, count), -1)
+    y = numpy.zeros((*shape, heads, 128))
+    for s, (tokens, length) in enumerate(zip(rows, lengths)):
+        pages[s, -(-length // page) :] = 1 << 30  # not needed
+        first = sum(rows[:s])
+        for token in range(tokens):
+            at = first + token if flat else (s, token)
+            for head in range(key_heads):
+                there = -(-length // block)
+                numbers = random.permutation(there)[: random.integers(0 if token else 1, min(there, count) + 1)]
+                blocks[at][head, random.permutation(count)[: len(numbers)]] = numbers
+                places = numpy.concatenate([[], *(numpy.arange(n * block, min(length, n * block + block)) for n in numbers)])
+                places = places.astype(int)
+                if len(places):
+                    where = pages[s, places // page], places % page, head
+                    scores = scale * q[at][head * group : (head + 1) * group] @ k[where].T
+                    weights = numpy.exp(scores - scores.max(-1, keepdims=True))
+                    y[at][head * group : (head + 1) * group] = weights / weights.sum(-1, keepdims=True) @ v[where]
+    if not flat and min(rows) < most:  # what is behind the tokens is not read
+        blocks[numpy.argmin(rows), min(rows) :] = 1 << 30
+    joined = lambda values: values.reshape(*values.shape[:2], -1) if layout == "BSH" else values
+    for given in ([rows] if max(rows) > 1 and (flat or min(rows) < most) else [rows, None]):
+        for keys in ((k, v), (k.reshape(9, page, -1), v.reshape(9, page, -1))):
+            own = call("NsaSelectedAttentionInfer", query=tensor(joined(q), kind, lies), key=tensor(keys[0], kind, lies),
+                       value=tensor(keys[1], kind, lies), topkIndices=tensor(blocks, "I32", lies), attenMaskOptional=None,
+                       blockTableOptional=tensor(pages, "I32", lies), actualQSeqLenOptional=given,
+                       actualKvSeqLenOptional=lengths, layoutOptional=layout, numHeads=heads, numKeyValueHeads=key_heads,
+                       selectBlockSize=block, selectBlockCount=count, pageBlockSize=page, scaleValue=scale, sparseMode=0,
+                       output=empty(joined(y).shape, kind, lies))  # fmt: skip
+            near(own, joined(y), kind)
+
+
+@pytest.mark.parametrize("number, page, said", [
+    (-2, 0, "row 0 selects block -2 of a sequence of 2"), (2, 0, "row 0 selects block 2"),
+    (1, 3, "key 64 of sequence 0 is on page 3 of 3"), (1, -1, "on page -1 of 3")])  # fmt: skip
+def test_blocks_and_pages_that_are_not_there(number, page, said):
+    q, k, v = drawn((1, 1, 1, 192), 26, "F16"), drawn((3, 64, 1, 192), 27, "F16"), drawn((3, 64, 1, 128), 28, "F16")
+    lengths = lib.aclCreateIntArray(ffi.new("int64_t[]", [65]), 1)
+    out = tensor(numpy.ones((1, 1, 1, 128)), "F16")
+    sentence = fault("NsaSelectedAttentionInfer", *(tensor(values, "F16") for values in (q, k, v)),
+                     tensor([[[[0, number]]]], "I32"), None, tensor([[2, page]], "I32"), None, lengths,
+                     ffi.new("char[]", b"BSND"), 1, 1, 64, 2, 64, 0.1, 0, out)  # fmt: skip
+    assert lib.aclDestroyIntArray(lengths) == 0
+    assert said in sentence
+    assert (out.values() == 1).all()

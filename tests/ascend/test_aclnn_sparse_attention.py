@@ -5,68 +5,8 @@ import pytest
 
 from tests.ascend.attention import attention, near
 from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, rounded, tensor, whole
+from tests.ascend.tokens import ALL, IDS, SEQUENCES, Layout, scores_of
 from tests.conformance.ascend.aclnn_support import ffi
-
-ALL = 2**63 - 1
-# How rows and keys lie, rows and keys of each sequence, room for them in a batch.
-SEQUENCES = [
-    ("BSND", "BSND", [3, 0, 2], [5, 4, 0], 3, 5),
-    ("BSND", "BSND", None, None, 4, 7),  # without lengths: all are full
-    ("TND", "TND", [3, 0, 4, 1], [5, 2, 9, 0], None, None),
-    ("BSND", "PA_BSND", [1, 2], [40, 17], 2, None),
-    ("TND", "PA_BSND", [2, 3], [33, 1], None, None),
-    ("TND", "TND", [2], [300], None, None),  # more than a tile of keys
-]
-PAGE = 16
-IDS = [f"{case[0]}-{case[1]}-{at}" for at, case in enumerate(SEQUENCES)]
-
-
-class Layout:
-    """Rows and keys of some sequences, and where they lie in their tensors."""
-
-    def __init__(self, rows_layout, keys_layout, rows, keys, row_room, key_room):
-        self.packed, self.paged, self.full = rows_layout == "TND", keys_layout == "PA_BSND", rows is None
-        self.names = rows_layout, keys_layout
-        self.rows, self.keys = rows or [row_room] * 2, keys or [key_room] * 2
-        count = len(self.rows)
-        # Behind the packed rows of the last sequence there are two that belong to none.
-        self.row_shape = (sum(self.rows) + 2,) if self.packed else (count, row_room)
-        if self.paged:
-            per_sequence = -(-max(self.keys) // PAGE)
-            self.pages = numpy.random.default_rng(1).permutation(count * per_sequence).reshape(count, per_sequence)
-            self.key_shape = (self.pages.size, PAGE)
-        else:
-            self.key_shape = (sum(self.keys) + 1,) if self.packed else (count, key_room)
-
-    def rows_of(self, s):
-        begin = sum(self.rows[:s])
-        return slice(begin, begin + self.rows[s]) if self.packed else (s, slice(0, self.rows[s]))
-
-    def keys_of(self, s):
-        count = self.keys[s]
-        if self.paged:
-            places = numpy.arange(count)
-            return self.pages[s, places // PAGE], places % PAGE
-        begin = sum(self.keys[:s])
-        return slice(begin, begin + count) if self.packed else (s, slice(0, count))
-
-    def lengths(self, layout):
-        """Tensors of rows, keys and pages."""
-        ends = [numpy.cumsum(self.rows) if self.packed else self.rows,
-                numpy.cumsum(self.keys) if self.packed and not self.paged else self.keys]  # fmt: skip
-        pages = tensor(self.pages, "I32", layout) if self.paged else None
-        return [*(None if self.full else tensor(values, "I32", layout) for values in ends), pages]
-
-    def sequences(self, causal):
-        """Of every row: its sequence, its number there, and how many keys it sees."""
-        for s, (rows, keys) in enumerate(zip(self.rows, self.keys)):
-            for row in range(rows):
-                yield s, row, max(0, min(keys, row + 1 + keys - rows)) if causal else keys
-
-
-def scores_of(query, key, weights):
-    """Of one row, for all keys."""
-    return (weights[:, None] * numpy.maximum(query @ key[:, 0].T, 0)).sum(0)
 
 
 @pytest.mark.parametrize("case", SEQUENCES, ids=IDS)
@@ -97,6 +37,32 @@ def test_lightning_indexer(kind, weight_kind, layout, mode, case):
         own_indices, own_values = own if wanted else (own, values)
         numpy.testing.assert_array_equal(own_indices, indices)
         numpy.testing.assert_array_equal(own_values, values)
+
+
+@pytest.mark.parametrize("case", SEQUENCES, ids=IDS)
+@pytest.mark.parametrize("mode, layout", [(0, "row-major"), (3, "reversed"), (3, "gaps")])
+def test_quantized_indexer(mode, layout, case):
+    """Scales are powers of two, so that scores are exact."""
+    at = Layout(*case)
+    heads, count = 5, 6
+    query, key = whole((*at.row_shape, heads, 128), 2, -2, 3), whole((*at.key_shape, 1, 128), 3)
+    weights = whole((*at.row_shape, heads), 4, -2, 3)
+    of_query, of_key = 2.0 ** whole((*at.row_shape, heads), 5, -2, 3), 2.0 ** whole((*at.key_shape, 1), 6, -3, 2)
+    indices = numpy.full((*at.row_shape, 1, count), -1)
+    for s, row, seen in at.sequences(mode == 3):
+        own = at.rows_of(s)
+        scores = scores_of(query[own][row] * of_query[own][row][:, None], key[at.keys_of(s)] * of_key[at.keys_of(s)][..., None],
+                           weights[own][row])[:seen]  # fmt: skip
+        best = numpy.argsort(-scores, kind="stable")[:count]
+        indices[own][row, 0, : len(best)] = best
+    rows, keys, pages = at.lengths(layout)
+    put = lambda values: tensor(values, "F16", layout)
+    own = call("QuantLightningIndexer", query=tensor(query, "I8", layout), key=tensor(key, "I8", layout), weights=put(weights),
+               queryDequantScale=put(of_query), keyDequantScale=put(of_key), actualSeqLengthsQueryOptional=rows,
+               actualSeqLengthsKeyOptional=keys, blockTableOptional=pages, queryQuantMode=0, keyQuantMode=0,
+               layoutQueryOptional=at.names[0], layoutKeyOptional=at.names[1], sparseCount=count, sparseMode=mode, preTokens=ALL,
+               nextTokens=ALL, out=empty(indices.shape, "I32", layout))  # fmt: skip
+    numpy.testing.assert_array_equal(own, indices)
 
 
 def test_scores_that_are_not_whole():

@@ -455,3 +455,10 @@ def dropout_mask_of(shape):
 
 
 FUNCTIONS["dropout_mask"] = dropout_mask_of
+
+
+@shape_function
+def coalesced(indices, values, new_values):
+    """Coordinates of fewer entries: columns of indices, or rows where only these are as many as values."""
+    entries = 1 if indices[1] == values[0] else 0
+    return [new_values[0] if axis == entries else size for axis, size in enumerate(indices)]

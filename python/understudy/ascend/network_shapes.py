@@ -43,6 +43,11 @@ def row_maxima(query, layout, heads):
 
 
 @shape_function
+def pair_maxima(query):
+    return [*query[:-1], MAXIMA]
+
+
+@shape_function
 def row_logarithms(query, layout, heads, wanted):
     """None: nobody wants them."""
     of = _by_heads(layout.partition("_")[0], query, heads)
@@ -54,6 +59,11 @@ def of_windows(x, ends, length, stride):
     """A row for each window of `length` rows that begins every `stride` rows of a sequence."""
     windows = (1 + (end - begin - length) // stride for begin, end in zip([0, *ends], ends) if end - begin >= length)
     return [sum(windows), *x[1:]]
+
+
+@shape_function
+def row_joints(query):
+    return [*query[:-1], 1]
 
 
 @shape_function
@@ -71,6 +81,46 @@ def selected_tokens(query, key, count):
 @shape_function
 def token_statistics(query, key):
     return [*query[:-3], key[-2], query[-3], query[-2] // max(key[-2], 1)]
+
+
+@shape_function
+def indexer_statistics(query, key):
+    return [*query[:-3], key[-2], query[-3]]
+
+
+# ---- residual streams: x is [tokens…, streams, numbers] --------------------------------------------------------------------
+
+
+@shape_function
+def stream_matrices(x):
+    return [*x[:-1], x[-2]]
+
+
+@shape_function
+def stream_layer(x):
+    return [*x[:-2], x[-1]]
+
+
+@shape_function
+def stream_weights(x):
+    return x[:-1]
+
+
+@shape_function
+def stream_tokens(x):
+    return x[:-2]
+
+
+@shape_function
+def stream_products(x, phi):
+    return [*x[:-2], phi[0]]
+
+
+@shape_function
+def stream_mix(x, phi):
+    """A matrix of the streams, or a number for each of their orders."""
+    orders = phi[0] - 2 * x[-2]
+    return [*x[:-1], x[-2]] if orders in (0, x[-2] ** 2) else [*x[:-2], orders]
 
 
 # ---- recurrent networks ----------------------------------------------------------------------------------------------------

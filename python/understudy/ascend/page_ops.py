@@ -96,7 +96,7 @@ def _flat(arrays: dict) -> list:
 def _result_dtypes(entry: dict, arrays: dict, values: dict, scalars: list) -> list[list[numpy.dtype]]:
     """The types of the results in turn, as the page gives them: "promoted" for all, "self, I64" for each. Of a result that
     is a list they are those of its tensors, or one for all."""
-    if "dtype" in values:
+    if any((p["name"], p["kind"]) == ("dtype", "dt") for p in entry["parameters"]):
         return [[numpy.dtype(values["dtype"])]]
     if not arrays:  # made of numbers
         return [[_with_scalars(numpy.dtype(numpy.int64), scalars)]]

@@ -88,6 +88,17 @@ void op_require_selected(OpCall *op, const SelectedCall *call);
 aclnnStatus op_selected_attention(OpCall *op, const SelectedCall *call);
 aclnnStatus op_selected_attention_backward(OpCall *op, const SelectedCall *call);
 
+/* The same of keys in pages. */
+typedef struct PagedSelection {
+    const Operand *query, *key, *value, *blocks, *pages, *out;
+    IntArguments rows, lengths; /* of every sequence */
+    const char *layout;
+    int64_t heads, key_heads, block, count, page;
+    double scale;
+} PagedSelection;
+void op_require_paged_selection(OpCall *op, const PagedSelection *call);
+aclnnStatus op_paged_selection(OpCall *op, const PagedSelection *call);
+
 /* ---- attention_merge.c: results of attention to parts of the keys ---- */
 
 typedef struct MergeCall {

@@ -173,6 +173,8 @@ static void require_cache(OpCall *op, const CachedKv *call, const Operand *cache
                       (is_paged(call) || op_size(cache, 0) >= sequences);
     op_require(op, fits, cache->name, "shape", op->invalid, "%s is %s, kv is %s: it has no rows of %lld numbers", cache->name,
                op_shape_text(op, cache), op_shape_text(op, call->kv), (long long)depth);
+    op_require(op, !fits || !lies_in_blocks(call) || op_lies_page_by_page(cache), cache->name, "contiguous", op->invalid,
+               "%s does not lie page by page: numbers of a page follow each other", cache->name);
 }
 
 static void require_caches(OpCall *op, const CachedKv *call)
@@ -259,18 +261,9 @@ static View by_tokens(const View *view)
     return op_swap_axes(*view, 1, 2);
 }
 
-/* Blocks lie one behind another, whatever the strides: [page, head * depth / c, row, c]. */
-static View in_blocks(const View *cache, int64_t block)
-{
-    const int64_t rows = cache->shape[1], heads = cache->shape[2], chunks = cache->shape[3] / block;
-    const int64_t shape[] = {cache->shape[0], heads, chunks, rows, block};
-    const View lying = us_view_contiguous(cache->data, cache->dtype, 5, shape);
-    return op_swap_axes(op_swap_axes(lying, 2, 3), 1, 2);
-}
-
 static View cache_view(const CachedKv *call, const Operand *cache)
 {
-    return lies_in_blocks(call) ? in_blocks(&cache->view, block_of(cache)) : is_paged(call) ? cache->view : by_tokens(&cache->view);
+    return lies_in_blocks(call) ? op_pages_in_blocks(cache) : is_paged(call) ? cache->view : by_tokens(&cache->view);
 }
 
 static void add_part(Planning *plan, const CachedKv *call, const Operand *from, View x, bool normalizes, bool turns, bool keys)

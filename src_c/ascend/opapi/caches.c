@@ -171,6 +171,26 @@ View op_cache_view(const Operand *cache, CacheForm form, int64_t heads)
     return form == CACHE_HEADS ? op_swap_axes(view, 1, 2) : view;
 }
 
+bool op_lies_page_by_page(const Operand *cache)
+{
+    const View *view = &cache->view;
+    bool behind = true;
+    int64_t page = 1;
+    for (int32_t axis = view->rank - 1; axis > 0; axis--) {
+        behind = behind && (view->shape[axis] == 1 || view->strides[axis] == page);
+        page *= view->shape[axis];
+    }
+    return op_empty(cache) || (behind && (view->shape[0] == 1 || view->strides[0] >= page));
+}
+
+View op_pages_in_blocks(const Operand *cache)
+{
+    const View *view = &cache->view;
+    const int64_t block = op_cache_block(view), rows = view->shape[1], heads = view->shape[2], chunks = view->shape[3] / block;
+    return (View){.data = view->data, .dtype = view->dtype, .rank = 5, .shape = {view->shape[0], rows, heads, chunks, block},
+                  .strides = {view->strides[0], block, chunks * rows * block, rows * block, 1}};
+}
+
 /* Nct: token t begins at element offset + t * stride of the tensor's storage; its numbers follow each other. */
 static bool has_tokens(const Operand *tokens, int64_t stride, int64_t offset)
 {

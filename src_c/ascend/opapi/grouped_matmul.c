@@ -383,7 +383,9 @@ void op_require_combined(OpCall *op, const CombinedCall *call)
                op_shape_text(op, call->weight));
     require_sizes(op, call->scale, 3, (const int64_t[]){groups, 1, n});
     require_sizes(op, call->bias, 2, (const int64_t[]){groups, n});
-    require_sizes(op, call->offset, 3, (const int64_t[]){groups, 1, n});
+    if (op_given(call->offset)) {
+        require_sizes(op, call->offset, 3, (const int64_t[]){groups, 1, n});
+    }
     require_sizes(op, call->row_scale, 1, &rows);
     require_sizes(op, call->list, 1, &groups);
     require_sizes(op, call->weights, 1, &rows);

@@ -84,6 +84,13 @@ bool op_adds_fast(const Operand *self, int32_t axis);
 aclnnStatus op_nonzero(OpCall *op, const Operand *self, const Operand *out, bool columns);
 aclnnStatus op_masked_select(OpCall *op, const Operand *self, const Operand *mask, Shape joint, const Operand *out);
 
+/* Entries of sparse tensors: src_c/kernels/index/coalesce.h. Coordinates are [dimensions, entries] or [entries, dimensions],
+ * and the new ones likewise (indices/shape, newIndicesOut/shape, newValuesOut/shape). */
+void op_require_coalesced(OpCall *op, const Operand *coordinates, const Operand *values, const Operand *new_coordinates,
+                          const Operand *new_values);
+aclnnStatus op_coalesce(OpCall *op, const Operand *groups, const Operand *coordinates, const Operand *values,
+                        const Operand *new_coordinates, const Operand *new_values);
+
 /* Sums of groups of rows: src_c/kernels/index/row_groups.h. */
 Shape op_shape_summed_groups(OpCall *op, const Operand *rows, const Operand *ends);
 aclnnStatus op_sum_groups(OpCall *op, const Operand *rows, const Operand *ends, bool sizes, const Operand *out);

@@ -1,6 +1,7 @@
 /* One index tensor along one axis. */
 #include "ascend/opapi/index.h"
 #include "ascend/opapi/index_plan.h"
+#include "kernels/index/coalesce.h"
 
 Shape op_shape_picked(OpCall *op, const Operand *self, int32_t axis, const Operand *index)
 {
@@ -212,4 +213,44 @@ aclnnStatus op_index_fill_inside(OpCall *op, const Operand *self, int32_t axis, 
     return op_plan_views(op, us_index_fill_inside, &fill, sizeof fill, 3, (const PlannedView[]){
         {in_place ? NULL : self, VIEW_READ, in_place ? &absent : NULL},
         {out, in_place ? VIEW_READ_WRITE : VIEW_WRITE, NULL}, {index, VIEW_READ, NULL}});
+}
+
+/* ---- entries of sparse tensors ---- */
+
+/* The axis of the coordinates that counts entries: the last one where it may be. */
+static int32_t entry_axis(const Operand *coordinates, const Operand *values)
+{
+    return op_size(coordinates, 1) == op_size(values, 0) ? 1 : 0;
+}
+
+void op_require_coalesced(OpCall *op, const Operand *coordinates, const Operand *values, const Operand *new_coordinates,
+                          const Operand *new_values)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const int32_t axis = entry_axis(coordinates, values);
+    op_require(op, op_size(coordinates, axis) == op_size(values, 0), coordinates->name, "shape", op->invalid,
+               "%s is %s, %s is %s: there are not coordinates for each value", coordinates->name,
+               op_shape_text(op, coordinates), values->name, op_shape_text(op, values));
+    Shape shape = op_shape(values);
+    shape.sizes[0] = op_size(new_values, 0);
+    op_require_shape(op, new_values, &shape);
+    shape = op_shape(coordinates);
+    shape.sizes[axis] = op_size(new_values, 0);
+    op_require_shape(op, new_coordinates, &shape);
+}
+
+aclnnStatus op_coalesce(OpCall *op, const Operand *groups, const Operand *coordinates, const Operand *values,
+                        const Operand *new_coordinates, const Operand *new_values)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const bool turned = entry_axis(coordinates, values) == 0;
+    const View from = turned ? op_swap_axes(coordinates->view, 0, 1) : coordinates->view;
+    const View to = turned ? op_swap_axes(new_coordinates->view, 0, 1) : new_coordinates->view;
+    const PlannedView views[] = {{groups, VIEW_READ, NULL}, {coordinates, VIEW_READ, &from}, {values, VIEW_READ, NULL},
+                                 {new_coordinates, VIEW_WRITE, &to}, {new_values, VIEW_READ_WRITE, NULL}};
+    return op_plan_views(op, us_coalesce, NULL, 0, 5, views);
 }

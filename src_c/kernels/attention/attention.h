@@ -32,6 +32,7 @@ typedef struct Attention {
     float keep;        /* share of kept scores: kept weights are divided by it */
     bool joins;        /* the view of maxima gets log(sum) + maximum, infinity for rows without keys */
     int32_t copies;    /* of every maximum and sum, along the last axis of their views */
+    int64_t mask_rows, mask_keys; /* that have one byte of the mask, which is 0 where they are left out; 0: each score has its own */
     /* Of us_attention only. */
     int64_t block;     /* keys of a page; 0: the keys lie in turn */
     int64_t shared;    /* keys that every sequence has before its own; not counted by pages */
@@ -67,7 +68,8 @@ enum AttentionView { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM,
  * Then, where `listed`, key and value of each sequence, whose first axis has size 1. */
 Kernel us_attention;
 
-/* Views: query, key, value, shift?, mask?, drop?, out, maximum, sum, dout, dquery, dkey, dvalue. */
+/* Views: query, key, value, shift?, mask?, drop?, out, maximum, sum?, dout, dquery, dkey, dvalue. Without a sum the maximum is
+ * log(sum) + maximum. Keys behind those of a batch get gradients of 0. */
 Kernel us_attention_backward;
 
 /* The same where scores have rotary parts: heads are formed in which both stand side by side.

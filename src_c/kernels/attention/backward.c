@@ -28,7 +28,8 @@ static void find_slopes(const Head *head, Tile tile, Space *space)
     const int64_t depth = head->attention->sizes.value_depth, first = head->sequence->query_begin + tile.row;
     for (int64_t i = 0; i < tile.rows; i++) {
         float *weights = space->weights + i * tile.keys, *slopes = space->slopes + i * tile.keys;
-        const float maximum = first_of_row(head, MAXIMUM, first + i), sum = first_of_row(head, SUM, first + i);
+        const float maximum = first_of_row(head, MAXIMUM, first + i);
+        const float sum = attention_is_given(head, SUM) ? first_of_row(head, SUM, first + i) : 1;
         attention_load_row(head, OUT, first + i, 0, depth, space->out);
         attention_load_row(head, OUT_GRADIENT, first + i, 0, depth, space->out_gradient);
         const float mean = inner_product(space->out, space->out_gradient, depth);
@@ -159,11 +160,26 @@ static void store_query_gradient(void *context, int64_t piece)
     attention_store_rows(&head, QUERY_GRADIENT, head.sequence->query_begin, head.sequence->query_count, sizes->depth, sum);
 }
 
+/* Gradients of keys that no sequence has: those behind the keys of a batch. */
+static void fill_rest(const Attention *attention, const View *views, int operand)
+{
+    View rest = views[operand];
+    for (int64_t s = 0; s < attention->sizes.sequences && rest.shape[0] == attention->sizes.sequences; s++) {
+        const int64_t keys = attention->of[s].key_count, batch = s * rest.strides[0] + keys * rest.strides[2];
+        View own = us_view_remove_axis(rest, 0);
+        own.data = (char *)rest.data + batch * (int64_t)us_dtype_size(rest.dtype);
+        own.shape[1] -= keys;
+        attention_fill_zeros(&own);
+    }
+}
+
 KernelStatus us_attention_backward(const View *views, const void *attributes)
 {
     const Attention *attention = attributes;
     const AttentionSizes *sizes = &attention->sizes;
     Work work = {.attention = attention, .views = views};
+    fill_rest(attention, views, KEY_GRADIENT);
+    fill_rest(attention, views, VALUE_GRADIENT);
     const int64_t lines = sizes->sequences * sizes->key_heads, keys = attention_longest(attention, true);
     const int64_t tiles = keys > 0 ? (keys + KEYS - 1) / KEYS : 1;
     const int64_t ranges = lines >= BACKWARD_PIECES ? 1 : smaller(BACKWARD_PIECES / (lines > 0 ? lines : 1), tiles);

@@ -4,23 +4,25 @@
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 
 #include <string.h>
 
 enum { OF_QUERY, OF_KEY, OF_VALUE, OF_BLOCKS, OF_MASK, OF_OUT, OF_MAXIMUM, OF_SUM, OF_SLOPES, OF_QUERY_SLOPES, OF_KEY_SLOPES,
-       OF_VALUE_SLOPES };
+       OF_VALUE_SLOPES, OF_PAGES = OF_SLOPES };
 
 typedef struct Task {
     const View *views;
     const Selected *selected;
     int64_t group, depth, value_depth; /* heads that share a key; sizes of heads */
     int64_t keys;                      /* of a row */
+    bool paged;
     KernelStatus status;
 } Task;
 
-/* A row, the key's head, and where the row's sequence begins. */
+/* A row, the key's head, the row's sequence, and where that begins. */
 typedef struct Place {
-    int64_t row, head, first_row, first_key;
+    int64_t row, head, sequence, first_row, first_key;
 } Place;
 
 /* What a row needs; a row of each array for each of its keys, or of its heads. */
@@ -73,7 +75,10 @@ static int64_t sequence_of(const Selected *selected, int64_t row)
 
 static int64_t block_number(const View *blocks, int64_t row, int64_t head, int64_t i)
 {
-    return ((const int32_t *)blocks->data)[row * blocks->strides[0] + head * blocks->strides[1] + i * blocks->strides[2]];
+    const int32_t last = blocks->rank - 1;
+    const int64_t place = last == 2 ? row * blocks->strides[0]
+                                    : row / blocks->shape[1] * blocks->strides[0] + row % blocks->shape[1] * blocks->strides[1];
+    return ((const int32_t *)blocks->data)[place + head * blocks->strides[last - 1] + i * blocks->strides[last]];
 }
 
 /* Key i of the row, from the begin of the sequence. */
@@ -81,6 +86,73 @@ static int64_t key_of(const Task *task, Place place, int64_t i)
 {
     const int64_t block = task->selected->block;
     return block_number(&task->views[OF_BLOCKS], place.row, place.head, i / block) * block + i % block;
+}
+
+/* ---- pages ---- */
+
+static int64_t length_of(const Selected *selected, int64_t sequence)
+{
+    return selected->ends[selected->sequences + sequence] - begin_of_keys(selected, sequence);
+}
+
+static int64_t row_count(const Selected *selected, int64_t sequence)
+{
+    return selected->ends[2 * selected->sequences + sequence];
+}
+
+static int64_t page_of(const Task *task, int64_t sequence, int64_t key)
+{
+    const View *pages = &task->views[OF_PAGES];
+    const int64_t at = key / task->views[OF_KEY].shape[1];
+    return ((const int32_t *)pages->data)[sequence * pages->strides[0] + at * pages->strides[1]];
+}
+
+/* Where the key is among those of all pages. */
+static int64_t key_in_pages(const Task *task, int64_t sequence, int64_t key)
+{
+    const int64_t rows = task->views[OF_KEY].shape[1];
+    return page_of(task, sequence, key) * rows + key % rows;
+}
+
+static bool is_there(const Task *task, Place place, int64_t key)
+{
+    return !task->paged || (key >= 0 && key < length_of(task->selected, place.sequence));
+}
+
+/* The block is none, or the sequence has a key of it, and all that it has of it are in pages. */
+static KernelStatus check_block(const Task *task, int64_t sequence, int64_t row, int64_t number)
+{
+    const Selected *selected = task->selected;
+    const int64_t length = length_of(selected, sequence), count = ceiling(length, selected->block);
+    if (number < -1 || number >= count) {
+        return us_kernel_fault("row %lld selects block %lld of a sequence of %lld", (long long)row, (long long)number,
+                               (long long)count);
+    }
+    const int64_t first = number * selected->block, last = smaller(first + selected->block, length);
+    for (int64_t key = first; number >= 0 && key < last; key++) {
+        const int64_t page = page_of(task, sequence, key);
+        if (page < 0 || page >= task->views[OF_KEY].shape[0]) {
+            return us_kernel_fault("key %lld of sequence %lld is on page %lld of %lld", (long long)key, (long long)sequence,
+                                   (long long)page, (long long)task->views[OF_KEY].shape[0]);
+        }
+    }
+    return KERNEL_OK;
+}
+
+static KernelStatus check_paged_blocks(const Task *task)
+{
+    const Selected *selected = task->selected;
+    const View *blocks = &task->views[OF_BLOCKS];
+    const int64_t heads = task->views[OF_KEY].shape[2], count = blocks->shape[blocks->rank - 1];
+    KernelStatus status = KERNEL_OK;
+    for (int64_t s = 0; s < selected->sequences; s++) {
+        const int64_t first = begin_of_rows(selected, s);
+        for (int64_t i = 0; i < row_count(selected, s) * heads * count && status == KERNEL_OK; i++) {
+            const int64_t row = first + i / count / heads;
+            status = check_block(task, s, row, block_number(blocks, row, i / count % heads, i % count));
+        }
+    }
+    return status;
 }
 
 static KernelStatus check_blocks(const Task *task)
@@ -104,15 +176,25 @@ static KernelStatus check_blocks(const Task *task)
 
 /* ---- rows ---- */
 
-/* `heads` neighbours of a row of [row, head, number]. */
+static int64_t head_count(const View *view)
+{
+    return view->shape[view->rank - 2];
+}
+
+static int64_t head_depth(const View *view)
+{
+    return view->shape[view->rank - 1];
+}
+
+/* `heads` neighbours of a row of [row…, head, number]. */
 static void load_heads(const View *view, int64_t row, int64_t head, int64_t heads, float *to)
 {
-    us_linear_load_float(view, (row * view->shape[1] + head) * view->shape[2], heads * view->shape[2], to);
+    us_linear_load_float(view, (row * head_count(view) + head) * head_depth(view), heads * head_depth(view), to);
 }
 
 static void store_heads(const View *view, int64_t row, int64_t head, int64_t heads, const float *from)
 {
-    us_linear_store_float(view, (row * view->shape[1] + head) * view->shape[2], heads * view->shape[2], from);
+    us_linear_store_float(view, (row * head_count(view) + head) * head_depth(view), heads * head_depth(view), from);
 }
 
 static float *statistic(const Task *task, int operand, Place place, int64_t g)
@@ -140,7 +222,13 @@ static KernelStatus find_scores(const Task *task, Place place, const Rows *rows)
 {
     load_heads(&task->views[OF_QUERY], place.row, place.head * task->group, task->group, rows->query);
     for (int64_t i = 0; i < task->keys; i++) {
-        const int64_t key = place.first_key + key_of(task, place, i);
+        const int64_t own = key_of(task, place, i);
+        if (!is_there(task, place, own)) {
+            memset(rows->keys + i * task->depth, 0, (size_t)task->depth * sizeof(float));
+            memset(rows->values + i * task->value_depth, 0, (size_t)task->value_depth * sizeof(float));
+            continue;
+        }
+        const int64_t key = task->paged ? key_in_pages(task, place.sequence, own) : place.first_key + own;
         load_heads(&task->views[OF_KEY], key, place.head, 1, rows->keys + i * task->depth);
         load_heads(&task->views[OF_VALUE], key, place.head, 1, rows->values + i * task->value_depth);
     }
@@ -149,7 +237,8 @@ static KernelStatus find_scores(const Task *task, Place place, const Rows *rows)
                                                             transposed(matrix(rows->keys, task->depth)), rows->scores, false);
     attention_multiply(rows->scores, task->group * task->keys, task->selected->scale);
     for (int64_t i = 0; i < task->keys; i++) {
-        if (is_masked(task, place, key_of(task, place, i))) {
+        const int64_t own = key_of(task, place, i);
+        if (!is_there(task, place, own) || is_masked(task, place, own)) {
             for (int64_t g = 0; g < task->group; g++) {
                 rows->scores[g * task->keys + i] = -INFINITY;
             }
@@ -165,7 +254,7 @@ static void attend(const Task *task, Place place, const Rows *rows)
         const float maximum = attention_scale(scores, task->keys, 1, NULL, 0);
         const float sum = attention_exponentials(scores, task->keys, maximum == -INFINITY ? 0 : maximum);
         attention_multiply(scores, task->keys, sum == 0 ? 0 : 1 / sum);
-        for (int64_t i = 0; i < task->views[OF_SUM].shape[2]; i++) {
+        for (int64_t i = 0; !task->paged && i < task->views[OF_SUM].shape[2]; i++) {
             statistic(task, OF_MAXIMUM, place, g)[i * task->views[OF_MAXIMUM].strides[2]] = maximum;
             statistic(task, OF_SUM, place, g)[i * task->views[OF_SUM].strides[2]] = sum;
         }
@@ -175,11 +264,19 @@ static void attend(const Task *task, Place place, const Rows *rows)
 static void run_row(void *context, int64_t piece)
 {
     Task *task = context;
-    const int64_t heads = task->views[OF_KEY].shape[1], row = piece / heads, sequence = sequence_of(task->selected, row);
-    const Place place = {row, piece % heads, begin_of_rows(task->selected, sequence), begin_of_keys(task->selected, sequence)};
+    const int64_t heads = head_count(&task->views[OF_KEY]), row = piece / heads, sequence = sequence_of(task->selected, row);
+    const Place place = {row, piece % heads, sequence, begin_of_rows(task->selected, sequence),
+                         begin_of_keys(task->selected, sequence)};
     Rows rows;
     void *block = take_rows(task, &rows, false);
-    KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : find_scores(task, place, &rows);
+    KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
+    if (status == KERNEL_OK && task->paged && row - place.first_row >= row_count(task->selected, sequence)) {
+        memset(rows.out, 0, (size_t)(task->group * task->value_depth) * sizeof(float));
+        store_heads(&task->views[OF_OUT], row, place.head * task->group, task->group, rows.out);
+        us_scratch_give_back(block);
+        return;
+    }
+    status = status == KERNEL_OK ? find_scores(task, place, &rows) : status;
     if (status == KERNEL_OK) {
         attend(task, place, &rows);
         status = attention_multiply_matrices(task->group, task->value_depth, task->keys, matrix(rows.scores, task->keys),
@@ -237,7 +334,7 @@ static void differentiate_head(void *context, int64_t piece)
     const Selected *selected = task->selected;
     const int64_t heads = task->views[OF_KEY].shape[1], s = piece / heads, first_key = begin_of_keys(selected, s);
     const int64_t keys = selected->ends[selected->sequences + s] - first_key, d = task->depth, e = task->value_depth;
-    Place place = {begin_of_rows(selected, s), piece % heads, begin_of_rows(selected, s), first_key};
+    Place place = {begin_of_rows(selected, s), piece % heads, s, begin_of_rows(selected, s), first_key};
     Rows rows;
     void *block = take_rows(task, &rows, true);
     float *sums = us_scratch_array(us_scratch_count(keys, d + e), sizeof *sums);
@@ -264,25 +361,42 @@ static void differentiate_head(void *context, int64_t piece)
 
 /* ---- kernels ---- */
 
-static KernelStatus run(const View *views, const Selected *selected, int64_t pieces, ParallelBody *body)
+/* Blocks that need not be in memory, because all are one, are counted for a long time: not where no row has room for them. */
+static KernelStatus check_memory_and_pages(const Task *task)
 {
-    Task task = {.views = views, .selected = selected, .group = views[OF_QUERY].shape[1] / views[OF_KEY].shape[1],
-                 .depth = views[OF_KEY].shape[2], .value_depth = views[OF_VALUE].shape[2],
-                 .keys = views[OF_BLOCKS].shape[2] * selected->block};
-    task.status = check_blocks(&task);
+    Rows rows;
+    char *block = take_rows(task, &rows, false);
+    us_scratch_give_back(block);
+    return block != NULL ? check_paged_blocks(task) : KERNEL_NO_MEMORY;
+}
+
+static KernelStatus run(const View *views, const Selected *selected, bool paged, int64_t pieces, ParallelBody *body)
+{
+    const View *key = &views[OF_KEY];
+    Task task = {.views = views, .selected = selected, .group = head_count(&views[OF_QUERY]) / head_count(key),
+                 .depth = head_depth(key), .value_depth = head_depth(&views[OF_VALUE]),
+                 .keys = us_scratch_count(head_depth(&views[OF_BLOCKS]), selected->block), .paged = paged};
+    task.status = paged ? check_memory_and_pages(&task) : check_blocks(&task);
     if (task.status == KERNEL_OK) {
-        run_pieces(pieces, us_view_elements(&views[OF_QUERY]) * task.keys, body, &task);
+        run_pieces(pieces, us_scratch_count(us_view_elements(&views[OF_QUERY]), task.keys), body, &task);
     }
     return task.status;
 }
 
 KernelStatus us_selected_attention(const View *views, const void *attributes)
 {
-    return run(views, attributes, views[OF_QUERY].shape[0] * views[OF_KEY].shape[1], run_row);
+    return run(views, attributes, false, views[OF_QUERY].shape[0] * views[OF_KEY].shape[1], run_row);
+}
+
+KernelStatus us_selected_attention_in_pages(const View *views, const void *attributes)
+{
+    const Selected *selected = attributes;
+    const int64_t rows = selected->sequences == 0 ? 0 : selected->ends[selected->sequences - 1];
+    return run(views, selected, true, rows * head_count(&views[OF_KEY]), run_row);
 }
 
 KernelStatus us_selected_attention_backward(const View *views, const void *attributes)
 {
     const Selected *selected = attributes;
-    return run(views, selected, selected->sequences * views[OF_KEY].shape[1], differentiate_head);
+    return run(views, selected, false, selected->sequences * views[OF_KEY].shape[1], differentiate_head);
 }

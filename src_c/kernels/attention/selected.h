@@ -10,7 +10,7 @@ typedef struct Selected {
     bool causal;   /* row i of a sequence does not see its keys behind i */
     int64_t block; /* keys of a block */
     int64_t sequences;
-    int64_t ends[]; /* of the sequences' rows, then of their keys */
+    int64_t ends[]; /* of the sequences' rows, then of their keys; in pages, then, how many rows each one has */
 } Selected;
 
 /* out = softmax(scale * q k^T, masked) v for every row of every head, k and v being those of the blocks that the row names for
@@ -20,7 +20,13 @@ typedef struct Selected {
  * a key. A row that sees nothing gives 0, maximum -infinity and sum 0. */
 Kernel us_selected_attention;
 
-/* views: those above, which are all read, then dout, dquery, dkey, dvalue. */
+/* The same of keys in pages: key p of sequence s is row p % rows of page pages[s, p / rows]. Of a block there are the keys that
+ * the sequence has; number -1 is none, and a row that its sequence does not have gives 0. No mask, not causal.
+ * views: query [T…, N, D], key [pages, rows, M, D], value [pages, rows, M, E], blocks [T…, M, C], absent, out [T…, N, E], absent,
+ * absent, pages [sequences, …] (int32); T…: one axis, or two. */
+Kernel us_selected_attention_in_pages;
+
+/* views: those above the pages, which are all read, then dout, dquery, dkey, dvalue. */
 Kernel us_selected_attention_backward;
 
 #endif

@@ -181,6 +181,20 @@ static void leave_out(float *t, int64_t begin, int64_t end)
     }
 }
 
+/* The mask has a byte for a block of scores, 0 where they are left out. */
+static void mask_blocks(const Head *head, Tile tile, int64_t i, float *t)
+{
+    const int64_t rows = head->attention->mask_rows, keys = head->attention->mask_keys, step = head->views[MASK].strides[3];
+    const uint8_t *mask = attention_place(head, MASK, (tile.row + i) / rows);
+    for (int64_t j = 0; j < tile.keys;) {
+        const int64_t block = (tile.key + j) / keys, end = smaller(tile.keys, (block + 1) * keys - tile.key);
+        if (mask[block * step] == 0) {
+            leave_out(t, j, end);
+        }
+        j = end;
+    }
+}
+
 /* Scores of the row that are outside the band and the prefix, or masked, become -infinity. */
 static void mask_row(const Head *head, Tile tile, int64_t i, float *t)
 {
@@ -194,7 +208,9 @@ static void mask_row(const Head *head, Tile tile, int64_t i, float *t)
     const int64_t high = row + sequence->high + 1 - tile.key;
     leave_out(t, prefix > 0 ? prefix : 0, smaller(low, tile.keys));
     leave_out(t, high > prefix ? (high > 0 ? high : 0) : (prefix > 0 ? prefix : 0), tile.keys);
-    if (attention_is_given(head, MASK)) {
+    if (head->attention->mask_rows > 0) {
+        mask_blocks(head, tile, i, t);
+    } else if (attention_is_given(head, MASK)) {
         const int64_t step = head->views[MASK].strides[3];
         const uint8_t *mask = (const uint8_t *)attention_place(head, MASK, tile.row + i) +
                               (tile.key + sequence->key_begin_in_scores) * step;

@@ -3,6 +3,13 @@
 #include "kernels/attention/tiles.h"
 #include "kernels/scratch.h"
 
+View us_listed_lengths(const ListedTokens *listed, bool of_keys)
+{
+    const int64_t count = listed->sequences;
+    const int32_t *lengths = listed->lengths + (of_keys ? count : 0);
+    return count == 0 ? us_view_absent() : us_view_contiguous((void *)(uintptr_t)lengths, DTYPE_INT32, 1, &count);
+}
+
 static int64_t length_at(const View *lengths, int64_t sequence)
 {
     return ((const int32_t *)lengths->data)[sequence * lengths->strides[0]];

@@ -17,6 +17,15 @@ typedef struct Tokens {
     const View *rows, *keys, *row_lengths, *key_lengths, *pages;
 } Tokens;
 
+/* The attributes of kernels that get lengths by them. */
+typedef struct ListedTokens {
+    TokenLayout layout;
+    float scale;
+    int32_t sequences; /* 0: no lengths */
+    int32_t lengths[]; /* of rows, then of keys */
+} ListedTokens;
+View us_listed_lengths(const ListedTokens *listed, bool of_keys);
+
 /* A row of its sequence, and how many of the first keys it sees. */
 typedef struct TokenRow {
     int64_t sequence; /* -1: the row belongs to none */

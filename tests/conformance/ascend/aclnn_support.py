@@ -34,10 +34,12 @@ def _bfloat_bits(values: numpy.ndarray) -> numpy.ndarray:
 def _bfloat_exact(values: numpy.ndarray) -> numpy.ndarray:
     """float64 to bfloat16 bits without the intermediate rounding to float32 that could double round."""
     wide = values.astype(numpy.float32)
+    bits = wide.view(numpy.uint32)
+    if not (bits & 0xFFFF).any() and (wide == values).all():  # most large tensors of the pages' cases: in a quarter of the time
+        return (bits >> 16).astype(numpy.uint16)
     # Round to odd in float32: then rounding once more, to 8 bits, is the rounding of the exact value.
     exact = wide.astype(numpy.float64) == values
     away = numpy.abs(wide.astype(numpy.float64)) > numpy.abs(values)
-    bits = wide.view(numpy.uint32)
     bits = numpy.where(exact | ~numpy.isfinite(values), bits, (bits - away) | 1).astype(numpy.uint32)
     return _bfloat_bits(bits.view(numpy.float32))
 

@@ -1,0 +1,27 @@
+/* Residual streams: src_c/kernels/streams/streams.h. */
+#ifndef ASCEND_OPAPI_STREAMS_H
+#define ASCEND_OPAPI_STREAMS_H
+
+#include "ascend/opapi/families.h"
+#include "kernels/streams/streams.h"
+
+/* Of x [tokens…, N, D]: N is 4, D a multiple of 128 up to 100000. */
+bool op_has_streams(const Operand *x);
+/* Of every token: a mixing matrix, the numbers of a layer, one for each stream, `count` of them, one. */
+Shape op_shape_stream_matrices(OpCall *op, const Operand *x);
+Shape op_shape_stream_layer(OpCall *op, const Operand *x);
+Shape op_shape_stream_weights(OpCall *op, const Operand *x);
+Shape op_shape_stream_parts(OpCall *op, const Operand *x, int64_t count);
+Shape op_shape_stream_tokens(OpCall *op, const Operand *x);
+/* phi: a row for each number of a token's mixing. These are N for reading, N for writing, and with a mix N * N or N! for it. */
+Shape op_shape_stream_products(OpCall *op, const Operand *x, const Operand *phi);
+bool op_is_mixing(const Operand *phi, bool mixes);
+/* Of the mix: matrices, or N! numbers where phi has rows for these. */
+Shape op_shape_stream_mix(OpCall *op, const Operand *x, const Operand *phi);
+
+aclnnStatus op_mix_streams(OpCall *op, Operands inputs, const Operand *out);
+aclnnStatus op_mix_streams_backward(OpCall *op, Operands inputs, Operands outputs);
+aclnnStatus op_read_streams(OpCall *op, const ReadStreams *how, Operands inputs, Operands outputs);
+aclnnStatus op_read_streams_backward(OpCall *op, float epsilon, Operands inputs, Operands outputs);
+
+#endif

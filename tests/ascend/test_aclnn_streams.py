@@ -1,0 +1,156 @@
+"""Residual streams: the formulas in float64, and PyTorch's automatic gradients of them."""
+
+import numpy
+import pytest
+
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, tensor
+
+HALF_UNIT = {"F16": 2.0**-11, "BF16": 2.0**-8, "F32": 2.0**-24}
+TOKENS = [(2, 3), (5,), (1, 70), (130,)]
+WIDTHS = [128, 384]
+KINDS = [*zip(["F16", "BF16", "BF16"], LAYOUTS)]
+
+
+def close(actual, expected, kind, terms, scale=None):
+    """Rounded once from sums of `terms` in float32 whose terms' sizes add up to `scale`, or to 4 times the largest result."""
+    expected = numpy.asarray(expected)
+    scale = 4 * abs(expected).max() if scale is None else scale
+    error = abs(numpy.asarray(actual) - expected)
+    assert (error <= HALF_UNIT[kind] * abs(expected) * (1 + 2**-10) + terms * 2.0**-24 * scale + 2.0**-25).all(), error.max()
+
+
+# ---- mixing ----------------------------------------------------------------------------------------------------------------
+
+
+def mixed(x, mix, layer, weights):
+    """By NumPy or torch."""
+    return mix.swapaxes(-1, -2) @ x + weights[..., None] * layer[..., None, :]
+
+
+def mixing(tokens, width, kind):
+    return (drawn((*tokens, 4, width), 1, kind), abs(drawn((*tokens, 4, 4), 2)), drawn((*tokens, width), 3, kind),
+            drawn((*tokens, 4), 4))  # fmt: skip
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind, layout", KINDS)
+def test_mixing(kind, layout, width, tokens):
+    given = mixing(tokens, width, kind)
+    x, mix, layer, weights = (tensor(values, of, layout) for values, of in zip(given, (kind, "F32", kind, "F32")))
+    own = call("MhcPost", x=x, hRes=mix, hOut=layer, hPost=weights, out=empty(given[0].shape, kind, layout))
+    close(own, mixed(*given), kind, 5, mixed(*map(abs, given)))
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind, layout", KINDS)
+def test_gradients_of_mixing(kind, layout, width, tokens):
+    torch = pytest.importorskip("torch")
+    given, slopes = mixing(tokens, width, kind), drawn((*tokens, 4, width), 5, kind)
+
+    def gradients(slopes, *given):
+        given = [torch.tensor(values, requires_grad=True) for values in given]
+        return [found.numpy() for found in torch.autograd.grad(mixed(*given), given, torch.tensor(slopes))]
+
+    types = (kind, "F32", kind, "F32")
+    x, mix, layer, weights = (tensor(values, of, layout) for values, of in zip(given, types))
+    own = call("MhcPostBackward", gradOutput=tensor(slopes, kind, layout), x=x, hRes=mix, hOut=layer, hPost=weights,
+               **{name: empty(values.shape, of, layout)
+                  for name, values, of in zip(("gradX", "gradHRes", "gradHOut", "gradHPost"), given, types)})  # fmt: skip
+    scales = gradients(*map(abs, (slopes, *given)))
+    for actual, expected, of, terms, scale in zip(own, gradients(slopes, *given), types, (4, 20, 4, 20), scales):
+        close(actual, expected, of, terms, scale)
+
+
+def test_no_tokens():
+    own = call("MhcPost", x=empty((2, 0, 4, 128), "F16"), hRes=empty((2, 0, 4, 4)), hOut=empty((2, 0, 128), "F16"),
+               hPost=empty((2, 0, 4)), out=empty((2, 0, 4, 128), "F16"))  # fmt: skip
+    assert own.shape == (2, 0, 4, 128)
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------------
+
+
+def sigmoid(x):
+    return 1 / (1 + (-x).exp() if hasattr(x, "exp") else 1 + numpy.exp(-x))
+
+
+def read(x, phi, alpha, bias, gamma, norm_epsilon, epsilon):
+    """By NumPy or torch: what MhcPre leaves, in its order."""
+    tokens, streams = x.shape[:-2], x.shape[-2]
+    flat = x.reshape(*tokens, -1)
+    inverse = (((flat * flat).sum(-1) / flat.shape[-1]) + norm_epsilon) ** -0.5
+    product = (flat if gamma is None else flat * gamma.reshape(-1)) @ phi.swapaxes(0, 1)
+    parts = product * inverse[..., None]
+    gates = sigmoid(parts[..., :streams] * alpha[0] + bias[:streams]) + epsilon
+    weights = 2 * sigmoid(parts[..., streams : 2 * streams] * alpha[1] + bias[streams : 2 * streams])
+    if len(alpha) == 2:
+        weights, mix = weights + epsilon, numpy.zeros((*tokens, streams, streams))
+    else:
+        mix = parts[..., 2 * streams :] * alpha[2] + bias[2 * streams :]
+        mix = mix.reshape(*tokens, streams, streams) if mix.shape[-1] == streams**2 else mix
+    return (gates[..., None] * x).sum(-2), weights, mix, inverse, product, gates
+
+
+def reading(tokens, width, kind, rows):
+    """Products of a few units, so that the sigmoids are not flat."""
+    return (drawn((*tokens, 4, width), 6, kind), drawn((rows, 4 * width), 7) / 16,
+            drawn((2 if rows == 8 else 3,), 8), drawn((rows,), 9), drawn((4, width), 10))  # fmt: skip
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("rows", [24, 32, 8])
+@pytest.mark.parametrize("kind, layout", KINDS)
+def test_reading(kind, layout, rows, width, tokens):
+    *given, gamma = reading(tokens, width, kind, rows)
+    for own_gamma, wanted in [(gamma, True), (None, False)]:
+        expected = read(*given, own_gamma, 1e-3, 1e-2)
+        types = (kind, *["F32"] * 5)
+        outputs = [empty(values.shape, of, layout) if at < 3 or wanted else None
+                   for at, (values, of) in enumerate(zip(expected, types))]  # fmt: skip
+        if rows == 8 and not wanted:
+            outputs[2] = None
+        own = call("MhcPre", **{name: tensor(values, of, layout) for name, values, of in
+                                zip(("x", "phi", "alpha", "bias"), given, (kind, "F32", "F32", "F32"))},
+                   gammaOptional=None if own_gamma is None else tensor(own_gamma, "F32", layout), normEps=1e-3, hcEps=1e-2,
+                   **dict(zip(("hIn", "hPost", "hRes", "invRmsOptional", "hMixOptional", "hPreOptional"), outputs)))  # fmt: skip
+        kept = [(values, of) for values, of, output in zip(expected, types, outputs) if output is not None]
+        assert len(own) == len(kept)
+        # Products are sums of 4 * width terms whose sizes add up to less than 4 * width / 8.
+        for actual, (values, of) in zip(own, kept):
+            close(actual, values, of, 4 * width, width)
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("rows", [24, 32])
+@pytest.mark.parametrize("kind, layout", KINDS)
+def test_gradients_of_reading(kind, layout, rows, width, tokens):
+    torch = pytest.importorskip("torch")
+    *given, gamma = reading(tokens, width, kind, rows)
+    more = drawn((*tokens, 4, width), 11, kind)
+    put = lambda values, of="F32": tensor(values, of, layout)
+    for own_gamma in (gamma, None):
+        tensors = [torch.tensor(values, requires_grad=True) for values in (*given, *([] if own_gamma is None else [own_gamma]))]
+        layer, weights, mix, inverse, product, gates = read(*tensors[:4], None if own_gamma is None else tensors[4], 1e-3, 1e-2)
+        slopes = [drawn(tuple(values.shape), 12 + at, of) for at, (values, of) in
+                  enumerate([(layer, kind), (weights, "F32"), (mix, "F32")])]  # fmt: skip
+        expected = torch.autograd.grad((layer, weights, mix), tensors, [torch.tensor(values) for values in slopes])
+        expected = [values.numpy() for values in expected]
+        if own_gamma is not None:
+            expected[0] = expected[0] + more
+        left = [put(values.detach().numpy()) for values in (inverse, product, gates, weights)]
+        own = call("MhcPreBackward", x=put(given[0], kind), phi=put(given[1]), alpha=put(given[2]),
+                   gradHIn=put(slopes[0], kind), gradHPost=put(slopes[1]), gradHRes=put(slopes[2]),
+                   **dict(zip(("invRms", "hMix", "hPre", "hPost"), left)),
+                   gammaOptional=None if own_gamma is None else put(own_gamma),
+                   gradXPostOptional=None if own_gamma is None else put(more, kind), hcEps=1e-2,
+                   gradX=empty(given[0].shape, kind, layout), gradPhi=empty(given[1].shape, "F32", layout),
+                   gradAlpha=empty((3,), "F32", layout), gradBias=empty((rows,), "F32", layout),
+                   gradGamma=None if own_gamma is None else empty(own_gamma.shape, "F32", layout))  # fmt: skip
+        assert len(own) == len(expected)
+        count = int(numpy.prod(tokens))
+        for actual, values, of in zip(own, expected, (kind, *["F32"] * 4)):
+            close(actual, values, of, width + count)
