@@ -558,3 +558,110 @@ def gradients_of_unpermuted_tokens(npu):
         result = torch.stack([sum(tokens[rows[t, e]] * probs[t, e] for e in range(3) if marks[t, e]) for t in range(3)])
     result.square().sum().backward()
     return result, tokens.grad, probs.grad
+
+
+# ---- attention to parts of the keys ----
+
+
+@operator
+def npu_quant_lightning_indexer(npu):
+    query, key = whole(2, 3, 4, 128), whole(2, 9, 1, 128, below=19)
+    weights, scales, key_scales = wave(2, 3, 4), wave(2, 3, 4, step=0.3).abs() / 50, wave(2, 9, 1).abs() / 50
+    if npu:
+        return npu.npu_quant_lightning_indexer(query, key, weights, scales, key_scales, 0, 0, sparse_count=5)
+    products = query.double() @ key[:, None, :, 0].double().mT * scales[..., None].double() * key_scales[:, None, None, :, 0].double()
+    scores = torch.einsum("bsh,bshk->bsk", weights.double(), products.relu())
+    scores[torch.ones(2, 3, 9).triu(7) == 1] = float("-inf")
+    return scores.topk(5).indices
+
+
+@operator
+def npu_block_sparse_attention(npu):
+    """Forward and backward."""
+    query, key, value = wave(2, 4, 5, 128), wave(2, 4, 300, 128, step=0.37), wave(2, 4, 300, 128, step=0.9)
+    mask = torch.arange(2 * 4 * 3 * 3).reshape(2, 4, 3, 3) % 5 < 3
+    parts = [tensor.requires_grad_() for tensor in (query, key, value)]
+    if npu:
+        result, logarithms = npu.npu_block_sparse_attention(*parts, mask.to(torch.int8), [2, 128], q_input_layout="BNSD",
+                                                            kv_input_layout="BNSD", num_key_value_heads=4, scale_value=0.09,
+                                                            inner_precise=0, softmax_lse_flag=1)  # fmt: skip
+    else:
+        q, k, v = (part.double() for part in parts)
+        kept = mask.repeat_interleave(2, 2)[:, :, :5].repeat_interleave(128, 3)[..., :300]
+        scores = (q @ k.mT * 0.09).masked_fill(~kept, float("-inf"))
+        result, logarithms = (scores.softmax(-1) @ v).half(), scores.logsumexp(-1)
+    (result.float() * wave(2, 4, 5, 128, step=0.2)).sum().backward()
+    return result, logarithms, *(part.grad[..., ::17] for part in parts)
+
+
+@operator
+def npu_nsa_select_attention_infer(npu):
+    query, key, value = wave(2, 1, 4, 192), wave(3, 64, 2, 192, step=0.37), wave(3, 64, 2, 128, step=0.9)
+    chosen, pages = torch.tensor([[[0, 1], [1, -1]], [[1, 0], [0, -1]]]), torch.tensor([[2, 0], [1, 2]])
+    if npu:
+        return npu.npu_nsa_select_attention_infer(query, key, value, chosen.int(), 0.07, 4, 2, 64, 2, 64, block_table=pages.int(),
+                                                  actual_seq_kvlen=[70, 128])  # fmt: skip
+    result = torch.zeros(2, 1, 4, 128)
+    for batch, length in enumerate((70, 128)):
+        keys, values = (cache[pages[batch]].flatten(0, 1)[:length].double() for cache in (key, value))
+        for head in range(4):
+            seen = torch.cat([torch.arange(64 * block, min(64 * block + 64, length)) for block in chosen[batch, head // 2].tolist() if block >= 0])
+            result[batch, 0, head] = attention_to(query[batch, 0, head : head + 1].double(), keys[:, head // 2], values[:, head // 2], 0.07, seen)[0]
+    return result.half()
+
+
+@operator
+def npu_fused_floyd_attention(npu):
+    """Forward and backward."""
+    query, first, values = (wave(1, 1, 16, 128, 32, step=step) for step in (0.7, 0.37, 0.9))
+    second, more = (wave(1, 1, 128, 128, 32, step=step) for step in (0.31, 0.83))
+    parts = [tensor.requires_grad_() for tensor in (query, first, values, second, more)]
+    mask = torch.arange(16 * 128).reshape(1, 1, 16, 1, 128) % 7 == 0
+    if npu:
+        maximum, total, result = npu.npu_fused_floyd_attention(*parts, atten_mask=mask, scale_value=0.2)
+    else:
+        q, k1, v1, k2, v2 = (part.double() for part in parts)
+        scores = 0.2 * (torch.einsum("bhnmd,bhnkd->bhnmk", q, k1) + torch.einsum("bhnmd,bhkmd->bhnmk", q, k2))
+        scores = scores.masked_fill(mask, float("-inf"))
+        weights = scores.softmax(-1)
+        result = (torch.einsum("bhnmk,bhnkd->bhnmd", weights, v1) + torch.einsum("bhnmk,bhkmd->bhnmd", weights, v2)).half()
+        maximum = scores.amax(-1, keepdim=True)
+        total = (scores - maximum).exp().sum(-1, keepdim=True).expand(*scores.shape[:-1], 8)
+        maximum = maximum.expand(total.shape)
+    (result.float() * wave(1, 1, 16, 128, 32, step=0.2)).sum().backward()
+    return result[..., ::7], maximum[..., :2], total[..., :2], *(part.grad[:, :, ::5, ::7, ::11] for part in parts)
+
+
+# ---- residual streams ----
+
+
+@operator
+def npu_mhc_pre(npu):
+    """Forward and backward."""
+    x, phi, alpha, bias = wave(2, 3, 4, 128), wave(24, 512, dtype=torch.float32), torch.tensor([0.5, 0.7, 0.3]), wave(24, dtype=torch.float32)
+    parts = [tensor.requires_grad_() for tensor in (x, phi, alpha, bias, wave(4, 128, dtype=torch.float32, step=0.4))]
+    if npu:
+        read, written, mixed = npu.npu_mhc_pre(*parts[:4], gamma=parts[4], norm_eps=1e-5, hc_eps=1e-3, out_flag=1)[:3]
+    else:
+        streams, phi, alpha, bias, gamma = (part.double() for part in parts)
+        mix = (streams * gamma).flatten(2) @ phi.T / (streams.flatten(2).square().mean(-1, keepdim=True) + 1e-5).sqrt()
+        weights = (mix[..., :4] * alpha[0] + bias[:4]).sigmoid() + 1e-3
+        read = (weights[..., None, :] @ streams)[..., 0, :].half()
+        written = 2 * (mix[..., 4:8] * alpha[1] + bias[4:8]).sigmoid()
+        mixed = (mix[..., 8:] * alpha[2] + bias[8:]).view(2, 3, 4, 4)
+    sum((result.float() * wave(*result.shape, dtype=torch.float32, step=0.2)).sum() for result in (read, written, mixed)).backward()
+    return read, written, mixed, *(part.grad[..., ::3] for part in parts)
+
+
+@operator
+def npu_mhc_post(npu):
+    """Forward and backward."""
+    parts = [wave(2, 3, 4, 128), wave(2, 3, 4, 4, dtype=torch.float32), wave(2, 3, 128, step=0.3), wave(2, 3, 4, dtype=torch.float32)]
+    parts = [tensor.requires_grad_() for tensor in parts]
+    if npu:
+        result = npu.npu_mhc_post(*parts)
+    else:
+        x, mixing, out, weights = (part.double() for part in parts)
+        result = (mixing.mT @ x + weights[..., None] * out[..., None, :]).half()
+    (result.float() * wave(*result.shape, step=0.2)).sum().backward()
+    return result, *(part.grad for part in parts)
