@@ -22,7 +22,8 @@ class Case:
 
     def __init__(self, layout, rows, keys, row_lengths, key_lengths, heads, key_heads, depth, block, of_lengths):
         self.layout, self.packed, self.block = layout, layout == "TND", block
-        self.given = row_lengths, key_lengths
+        absent = [] if layout == "BNSD" else None  # which is the same
+        self.given = row_lengths or absent, key_lengths or absent
         self.rows, self.keys = row_lengths or [rows] * 2, key_lengths or [keys] * 2
         batches = 1 if self.packed else 2
         self.row_shape = (batches, heads, sum(self.rows) if self.packed else rows, depth)
