@@ -665,3 +665,98 @@ def npu_mhc_post(npu):
         result = (mixing.mT @ x + weights[..., None] * out[..., None, :]).half()
     (result.float() * wave(*result.shape, step=0.2)).sum().backward()
     return result, *(part.grad for part in parts)
+
+
+# ---- what the indexer learns ----
+
+
+def index_scores(query, key, weights):
+    """Of rows and keys: [batch, row, key]."""
+    return torch.einsum("bsh,bshk->bsk", weights, (query @ key[:, None, :, 0].mT).relu())
+
+
+@operator
+def npu_lightning_indexer_grad(npu):
+    query, key, weights, slopes = wave(1, 3, 8, 128), wave(1, 2050, 1, 128, step=0.37), wave(1, 3, 8, step=0.9), wave(1, 3, 2048, step=0.2)
+    places = (torch.arange(2048) * 7 + torch.arange(3)[:, None]) % 2048
+    if npu:
+        slopes_of = npu.npu_lightning_indexer_grad(query, key, slopes, places[None].int(), weights)
+    else:
+        parts = [tensor.double().requires_grad_() for tensor in (query, key, weights)]
+        (index_scores(*parts)[0].gather(1, places) * slopes).sum().backward()
+        slopes_of = [part.grad.half() for part in parts]
+    return slopes_of[0], slopes_of[1][:, ::29], slopes_of[2]
+
+
+def dense_operands():
+    query, key = wave(2, 3, 32, 128), wave(2, 5, 32, 128, step=0.37)
+    return query, key, wave(2, 3, 8, 128, step=0.6), wave(2, 5, 1, 128, step=0.23), wave(2, 3, 8, step=0.9)
+
+
+def seen(rows: int, keys: int):
+    return torch.ones(rows, keys).triu(keys - rows + 1) == 0
+
+
+@operator
+def npu_dense_lightning_indexer_softmax_lse(npu):
+    _, _, query, key, weights = dense_operands()
+    if npu:
+        return npu.npu_dense_lightning_indexer_softmax_lse(query, key, weights)
+    scores = index_scores(query.double(), key.double(), weights.double()).masked_fill(~seen(3, 5), float("-inf"))
+    return scores.amax(-1), (scores - scores.amax(-1, keepdim=True)).exp().sum(-1)
+
+
+@operator
+def npu_dense_lightning_indexer_grad_kl_loss(npu):
+    query, key, query_index, key_index, weights = dense_operands()
+    scores = (query.double().transpose(1, 2) @ key.double().permute(0, 2, 3, 1) * 0.09).masked_fill(~seen(3, 5), float("-inf"))
+    maximum, total = scores.amax(-1, keepdim=True), (scores - scores.amax(-1, keepdim=True)).exp().sum(-1, keepdim=True)
+    if npu:
+        statistics = npu.npu_dense_lightning_indexer_softmax_lse(query_index, key_index, weights)
+        return npu.npu_dense_lightning_indexer_grad_kl_loss(query, key, query_index, key_index, weights, maximum.float(), total.float(),
+                                                            *statistics, 0.09)  # fmt: skip
+    parts = [tensor.double().requires_grad_() for tensor in (query_index, key_index, weights)]
+    wanted, found = scores.softmax(-1).mean(1), index_scores(*parts).masked_fill(~seen(3, 5), -1e300).log_softmax(-1)
+    loss = (wanted * (wanted.log() - found).masked_fill(wanted == 0, 0)).nansum()
+    loss.backward()
+    return *(part.grad.half() for part in parts), loss
+
+
+@operator
+def npu_sparse_flash_attention_grad(npu):
+    query, key, slopes = wave(1, 2, 4, 512), wave(1, 1100, 1, 512, step=0.37), wave(1, 2, 4, 512, step=0.2)
+    rope, key_rope = wave(1, 2, 4, 64, step=0.5), wave(1, 1100, 1, 64, step=0.9)
+    chosen = (torch.arange(1024) * 3 + torch.arange(2)[:, None]) % 1099
+    parts = [tensor.double().requires_grad_() for tensor in (query, key, key, rope, key_rope)]
+    q, k = torch.cat([parts[0], parts[3]], -1), torch.cat([parts[1], parts[4]], -1)
+    rows = [attention_to(q[0, s], k[0, :, 0], parts[2][0, :, 0], 0.05, chosen[s]) for s in range(2)]
+    result, maximum, total = (torch.stack(part)[None] for part in zip(*rows))
+    if npu:
+        found = npu.npu_sparse_flash_attention_grad(query, key, key, chosen[None, :, None].int(), slopes, result.detach().half(),
+                                                    maximum.detach().float()[:, None], total.detach().float()[:, None], 0.05, 1,
+                                                    query_rope=rope, key_rope=key_rope, attention_mode=2)  # fmt: skip
+    else:
+        (result * slopes).sum().backward()
+        found = [part.grad.half() for part in parts]
+    return [part if part.shape[1] == 2 else part[:, ::29] for part in found]
+
+
+@operator
+def npu_sparse_lightning_indexer_grad_kl_loss(npu):
+    query, key, query_index, key_index, weights = wave(1, 2, 32, 512), wave(1, 1100, 1, 512, step=0.37), wave(1, 2, 8, 128, step=0.6), wave(1, 1100, 1, 128, step=0.23), wave(1, 2, 8, step=0.9)
+    rope, key_rope = wave(1, 2, 32, 64, step=0.5), wave(1, 1100, 1, 64, step=0.9)
+    chosen = (torch.arange(1024) * 3 + torch.arange(2)[:, None]) % 1099
+    q, k = torch.cat([query, rope], -1).double()[0], torch.cat([key, key_rope], -1).double()[0, :, 0]
+    scores = torch.stack([q[s] @ k[chosen[s]].T * 0.05 for s in range(2)])
+    maximum, total = scores.amax(-1), (scores - scores.amax(-1, keepdim=True)).exp().sum(-1)
+    if npu:
+        found = npu.npu_sparse_lightning_indexer_grad_kl_loss(query, key, query_index, key_index, weights, chosen[None, :, None].int(),
+                                                              maximum.float()[None, None], total.float()[None, None], 0.05,
+                                                              query_rope=rope, key_rope=key_rope)  # fmt: skip
+    else:
+        parts = [tensor.double().requires_grad_() for tensor in (query_index, key_index, weights)]
+        wanted, guess = scores.softmax(-1).mean(1), index_scores(*parts)[0].gather(1, chosen).log_softmax(-1)
+        loss = (wanted * (wanted.log() - guess)).sum()
+        loss.backward()
+        found = [*(part.grad.half() for part in parts), loss]
+    return found[0], found[1][:, ::29], *found[2:]
