@@ -43,13 +43,14 @@ def inputs(lengths, key_heads, heads, key_depth, depth):
 @pytest.mark.parametrize("lengths, key_heads, heads, key_depth, depth", CASES)
 @pytest.mark.parametrize("with_g, with_gk", [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize("kind, layout", [*zip(["F32", "BF16", "F32"], LAYOUTS)])
-def test_recurrent(kind, layout, with_g, with_gk, lengths, key_heads, heads, key_depth, depth):
+@pytest.mark.parametrize("counted", [True, False])
+def test_recurrent(counted, kind, layout, with_g, with_gk, lengths, key_heads, heads, key_depth, depth):
     q, k, v, beta, g, gk = inputs(lengths, key_heads, heads, key_depth, depth)
     g, gk = g * with_g, gk * with_gk
     tokens, scale = sum(lengths), 0.3
     states = drawn((tokens + 3, heads, depth, key_depth), 7, kind)
     places = random(8).permutation(tokens + 3)[:tokens]
-    accepted = [random(9 + length).integers(1, length + 1) for length in lengths]
+    accepted = [random(9 + length).integers(1, length + 1) if counted else 1 for length in lengths]
     expected, out, first = states.copy(), numpy.zeros(v.shape), 0
     for length, count in zip(lengths, accepted):
         own = slice(first, first + length)
@@ -61,7 +62,7 @@ def test_recurrent(kind, layout, with_g, with_gk, lengths, key_heads, heads, key
         "RecurrentGatedDeltaRule", query=put(q, "BF16"), key=put(k, "BF16"), value=put(v, "BF16"), beta=put(beta, "BF16"),
         stateRef=put(states, kind), actualSeqLengths=put(lengths, "I32"), ssmStateIndices=put(places, "I32"),
         g=put(g, "F32") if with_g else None, gk=put(gk, "F32") if with_gk else None,
-        numAcceptedTokens=put(accepted, "I32"), scaleValue=scale, out=empty(v.shape, "BF16", layout))  # fmt: skip
+        numAcceptedTokens=put(accepted, "I32") if counted else None, scaleValue=scale, out=empty(v.shape, "BF16", layout))  # fmt: skip
     near(own_out, out, "BF16", 8 * key_depth)
     near(own_states, expected, kind, 8 * key_depth)
     untouched = numpy.setdiff1d(numpy.arange(tokens + 3), places)

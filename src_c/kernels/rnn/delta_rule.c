@@ -52,7 +52,7 @@ static KernelStatus check_places(const View *views)
             return us_kernel_fault("token %lld has state %lld of %lld", (long long)t, (long long)place, (long long)states);
         }
     }
-    for (int64_t s = 0; s < accepted->shape[0]; s++) {
+    for (int64_t s = 0; !us_view_is_absent(accepted) && s < accepted->shape[0]; s++) {
         const int64_t count = whole_at(accepted, s), length = whole_at(&views[OF_LENGTHS], s);
         if (count < 1 || count > length) {
             return us_kernel_fault("sequence %lld has %lld accepted tokens of %lld", (long long)s, (long long)count,
@@ -135,6 +135,14 @@ static void step(const Task *task, int64_t token, int64_t head, const Parts *par
     us_linear_store_float(&task->views[OF_OUT], row, dv, parts->out);
 }
 
+/* The state that a sequence begins with. */
+static int64_t first_place(const View *views, int64_t sequence, int64_t token)
+{
+    const View *accepted = &views[OF_ACCEPTED];
+    const int64_t behind = us_view_is_absent(accepted) ? 0 : whole_at(accepted, sequence) - 1;
+    return whole_at(&views[OF_PLACES], token + behind);
+}
+
 /* All sequences in turn: they may have states in common. */
 static void run_head(void *context, int64_t head)
 {
@@ -150,7 +158,7 @@ static void run_head(void *context, int64_t head)
     int64_t token = 0;
     for (int64_t s = 0; s < lengths->shape[0]; s++) {
         const int64_t end = token + whole_at(lengths, s);
-        load_state(task, placed ? whole_at(places, token + whole_at(&task->views[OF_ACCEPTED], s) - 1) : s, head, parts.state);
+        load_state(task, placed ? first_place(task->views, s, token) : s, head, parts.state);
         for (; token < end; token++) {
             step(task, token, head, &parts);
             if (placed) {

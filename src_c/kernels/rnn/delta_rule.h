@@ -15,7 +15,7 @@ typedef struct DeltaRule {
  *     S = m + beta (v - m k) k^T        out = S (scale q)
  * Heads of v that follow each other share one of q and k.
  * views: q and k [T, Nk, Dk], v [T, Nv, Dv], beta [T, Nv], g? [T, Nv], gk? [T, Nv, Dk], lengths [B] (int32, T together), states
- * [.., Nv, Dv, Dk] before and after, out [T, Nv, Dv], then places? [T] and accepted? [B] (int32).
+ * [.., Nv, Dv, Dk] before and after, out [T, Nv, Dv], then places? [T] and accepted? [B] (int32; absent: 1).
  * Without places, sequence b begins with state b and leaves its last one there. With places they are those of tokens: it begins
  * with the state of its token number `accepted`, counted from 1, and leaves one for every token; both views are the same. Of two
  * sequences with a state in common the later one sees what the earlier one left. */

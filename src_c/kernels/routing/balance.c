@@ -59,13 +59,13 @@ static bool is_active(const View *active, int64_t row)
 static void prune_row(const View *views, int64_t row)
 {
     const Line mask = us_line_of(&views[MASK], 1, row);
-    float threshold = 0;
+    float sum = 0;
     for (int64_t i = 0; i < mask.size; i++) {
-        const float term = number_at(&views[SCALES], row, i) * number_at(&views[THRESHOLD], 0, i);
-        threshold += term;
+        sum += number_at(&views[SCALES], row, i);
     }
     for (int64_t i = 0; i < mask.size; i++) {
-        *us_line_element(&mask, i) = is_active(&views[ACTIVE], row) && number_at(&views[SCALES], row, i) >= threshold;
+        const float least = sum * number_at(&views[THRESHOLD], 0, i);
+        *us_line_element(&mask, i) = is_active(&views[ACTIVE], row) && number_at(&views[SCALES], row, i) >= least;
     }
 }
 

@@ -86,22 +86,16 @@ static KernelStatus move_gates(const Unrouting *work)
     return status;
 }
 
-/* Of pairs each row is its own place; of blocks they are sorted by their tokens. */
+/* Of pairs in the order of places; of blocks sorted by their tokens. */
 static KernelStatus name_rows(const Unrouting *work)
 {
     const View *views = work->views;
     if (work->call->capacity > 0) {
         return us_sort((const View[]){numbers_view(work, work->places), views[ROW_TOKENS], views[ROWS]}, &(SortLines){.axis = 0});
     }
+    us_reshape((const View[]){numbers_view(work, work->places), views[ROWS]}, NULL);
     for (int64_t i = 0; i < work->rows; i++) {
-        work->numbers[i] = i;
-    }
-    us_reshape((const View[]){numbers_view(work, work->numbers), views[ROWS]}, NULL);
-    memset(work->numbers, -1, (size_t)work->rows * sizeof(int64_t));
-    for (int64_t i = 0; i < work->rows; i++) {
-        if (work->places[i] >= 0) {
-            work->numbers[work->places[i]] = i / work->call->choices;
-        }
+        work->numbers[i] = i / work->call->choices;
     }
     us_reshape((const View[]){numbers_view(work, work->numbers), views[ROW_TOKENS]}, NULL);
     return KERNEL_OK;

@@ -34,13 +34,17 @@ static KernelStatus read_numbers(const Gradients *work, int view, int64_t lowest
 
 static KernelStatus read_rows(const Gradients *work)
 {
-    KernelStatus status = read_numbers(work, ROW_TOKENS, -1, work->tokens);
-    status = status == KERNEL_OK ? read_numbers(work, ROWS, 0, work->rows) : status;
+    const RouteByMap *call = work->call;
+    const bool blocks = call->capacity > 0;
+    KernelStatus status = blocks ? read_numbers(work, ROW_TOKENS, 0, work->tokens) : KERNEL_OK;
+    status = status == KERNEL_OK ? read_numbers(work, ROWS, blocks ? 0 : -1, work->rows) : status;
     for (int64_t i = 0; i < work->rows && status == KERNEL_OK; i++) {
         work->tokens_of[i] = -1;
     }
     for (int64_t i = 0; i < work->rows && status == KERNEL_OK; i++) {
-        work->tokens_of[work->numbers[i]] = us_integer_at(&work->views[ROW_TOKENS], 0, i);
+        if (work->numbers[i] >= 0) {
+            work->tokens_of[work->numbers[i]] = blocks ? us_integer_at(&work->views[ROW_TOKENS], 0, i) : i / call->choices;
+        }
     }
     return status;
 }

@@ -37,7 +37,7 @@ Kernel us_gate_tokens_backward;
 /* Which place each chosen expert e has: its first one where there is one alone, else, of as many as there are, the one of
  * this rank, ranks shared out in order, or, `by_rows`, number r modulo as many. Row e of the table has how many there are,
  * then the places; an expert that it does not have, or a number of places, is a fault. The mask is where the scale is not
- * below the row's sum of scales * threshold, in float32, and the row is active.
+ * below the row's sum of scales, times the threshold of the choice, in float32, and the row is active.
  * views: experts [rows, choices] and places of one type, int32 or int64, the table [experts, 1 + places] (int32) between
  * them; then, or absent: scales [rows, choices], threshold [.., choices], active [rows] (bytes) and mask (bytes). */
 typedef struct BalanceExperts {
@@ -131,15 +131,15 @@ Kernel us_route_by_map;
 Kernel us_route_by_map_backward;
 
 /* Back: tokens = the sums of their rows as there, each times its gate. routed_gates are those of the marked pairs in the
- * order of experts, then 0, or of blocks the expert's gates of the tokens in `places`. rows = 0, 1, 2 … and row_tokens =
- * the token of each, -1 without one, or of blocks the rows in the order of their tokens, stable, and these tokens.
+ * order of experts, then 0, or of blocks the expert's gates of the tokens in `places`. rows = places and row_tokens = the
+ * token of each, or of blocks the rows in the order of their tokens, stable, and these tokens.
  * views: routed [rows, width], places [rows], tokens [tokens, width]; map, gates and routed_gates as for us_route_by_map,
  * or absent; rows and row_tokens [rows]. */
 Kernel us_unroute_by_map;
 
 /* Its gradients: row rows[i] of routed_gradient = slopes[row_tokens[i]] times its gate, 0 where there is none; of the gate
- * the sum of slopes[row_tokens[i]] * routed[rows[i]], in double, else 0. A token -1 is none; others and rows outside are a
- * fault, and of equal rows the last one counts.
+ * the sum of slopes[row_tokens[i]] * routed[rows[i]], in double, else 0. Without blocks row_tokens is i / choices, whatever is
+ * given, and a row -1 is none; other rows and tokens outside are a fault, and of equal rows the last one counts.
  * views: slopes [tokens, width], rows and row_tokens [rows] (int32), routed_gradient [rows, width]; then, or absent: map
  * (without a capacity), routed, gates, gate_gradient. */
 Kernel us_unroute_by_map_backward;

@@ -19,7 +19,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-PROGRAMS = {}
+from tests.clients.torch_npu.serving import OPERATORS
+
+PROGRAMS = dict(OPERATORS)
 
 
 def program(function):

@@ -54,8 +54,8 @@ def found(server):
     return run(server, "npu")
 
 
-# Half precision has 11 bits; a loss is a mean of numbers that were rounded many times.
-TOLERANCES = {"mixed_precision": 4e-3, "updated_graph": 4e-3}
+# Half precision has 11 bits; a loss is a mean of numbers that were rounded many times, and the last bit of a result may differ.
+TOLERANCES = {"mixed_precision": 4e-3, "updated_graph": 4e-3, "npu_sparse_flash_attention": 2**-10}
 
 
 def check(name: str, results: dict, expected: dict, printed: str) -> None:

@@ -1,0 +1,560 @@
+"""The adapter's operators for serving and training language models, each called once or twice, and on the CPU its formula.
+
+Each function takes the adapter, whose functions take and change tensors of the host here, or None, and gives tensors.
+"""
+
+import importlib
+
+import torch
+from torch.nn import functional
+from torch.utils import _pytree
+
+OPERATORS = {}
+
+
+def operator(function):
+    def numbers(device: str) -> list[float]:
+        results = _pytree.tree_leaves(function(None if device == "cpu" else Adapter(device)))
+        return sum((result.detach().double().flatten().tolist() for result in results), [])
+
+    OPERATORS[function.__name__] = numbers
+    return function
+
+
+class Adapter:
+    def __init__(self, device: str):
+        self.device, self.module = device, importlib.import_module("torch_npu")
+
+    def __getattr__(self, name):
+        def call(*operands, **named):
+            tensors = [leaf for leaf in _pytree.tree_leaves((operands, named)) if isinstance(leaf, torch.Tensor)]
+            there = {id(tensor): tensor.to(self.device) for tensor in tensors}
+            operands, named = _pytree.tree_map_only(torch.Tensor, lambda tensor: there[id(tensor)], (operands, named))
+            results = getattr(self.module, name)(*operands, **named)
+            for tensor in tensors:
+                if not tensor.requires_grad:
+                    tensor.copy_(there[id(tensor)])
+            return _pytree.tree_map_only(torch.Tensor, torch.Tensor.cpu, results)
+
+        return call
+
+
+def wave(*shape: int, dtype=torch.float16, step: float = 0.7):
+    """Numbers between -1 and 1 that do not repeat."""
+    return (torch.arange(torch.Size(shape).numel(), dtype=torch.float64) * step + shape[-1]).sin().reshape(shape).to(dtype)
+
+
+def whole(*shape: int, dtype=torch.int8, below: int = 23):
+    """Whole numbers around 0."""
+    return ((torch.arange(torch.Size(shape).numel()) * 7) % below - below // 2).reshape(shape).to(dtype)
+
+
+def blocks(cache, width: int):
+    """A cache [page, row, head, number] in blocks of so many numbers: [page, block, row, number]."""
+    pages, rows = cache.shape[:2]
+    return cache.reshape(pages, rows, -1, width).transpose(1, 2).contiguous()
+
+
+# ---- caches of keys and values ----
+
+
+@operator
+def npu_scatter_pa_kv_cache(npu):
+    slots, found = torch.tensor([7, 0, 19], dtype=torch.int32), []
+    for mode in ("Norm", "PA_NZ"):
+        key, value = wave(3, 2, 16), wave(3, 2, 32)
+        caches = [torch.zeros(4, 5, 2, width, dtype=torch.float16) for width in (16, 32)]
+        if npu:
+            if mode == "PA_NZ":
+                caches = [blocks(cache, 16) for cache in caches]
+            npu.npu_scatter_pa_kv_cache(key, value, *caches, slots, cache_mode=mode)
+        else:
+            for tokens, cache in zip((key, value), caches):
+                cache.flatten(0, 1)[slots.long()] = tokens
+            if mode == "PA_NZ":
+                caches = [blocks(cache, 16) for cache in caches]
+        found += caches
+    return found
+
+
+@operator
+def npu_gather_pa_kv_cache(npu):
+    caches = [wave(5, 4, 2, 16), wave(5, 4, 2, 32)]
+    pages, lengths, ends = torch.tensor([[3, 1], [0, 4]]), torch.tensor([6, 3]), torch.tensor([0, 6, 9])
+    found = []
+    for given, ends_given in ((lengths, False), (ends, True)):
+        results = [torch.zeros(9, 2, width, dtype=torch.float16) for width in (16, 32)]
+        if npu:
+            npu.npu_gather_pa_kv_cache(*caches, pages.int(), given.int(), *results, is_seq_lens_cumsum=ends_given)
+        else:
+            results = [torch.cat([cache[line].flatten(0, 1)[:length] for line, length in zip(pages, lengths)]) for cache in caches]
+        found += results
+    return found
+
+
+def normalized(x, gamma, epsilon):
+    return x / (x.square().mean(-1, keepdim=True) + epsilon).sqrt() * gamma
+
+
+def turned(x, cos, sin, interleaved: bool):
+    """Rotary embedding; of neighbours, which come apart into halves, or of halves."""
+    a, b = (x[..., ::2], x[..., 1::2]) if interleaved else x.chunk(2, -1)
+    return torch.cat([a, b], -1) * cos + torch.cat([-b, a], -1) * sin
+
+
+def latent_operands():
+    return wave(2, 1, 3, 48), wave(32), wave(2, 1, 3, 16, step=0.3), wave(2, 1, 3, 16, step=0.4), torch.tensor([5, 17, 0, 31, 8, 9])
+
+
+def latents(kv, gamma, cos, sin):
+    kv, gamma, cos, sin = (tensor.float() for tensor in (kv, gamma, cos, sin))
+    return turned(kv[..., 32:], cos, sin, True).half(), normalized(kv[..., :32], gamma, 1e-5).half()
+
+
+@operator
+def npu_kv_rmsnorm_rope_cache(npu):
+    *operands, index = latent_operands()
+    caches = [torch.zeros(2, 16, 1, width, dtype=torch.float16) for width in (16, 32)]
+    if npu:
+        return npu.npu_kv_rmsnorm_rope_cache(*operands, index, *caches, cache_mode="PA", is_output_kv=True)
+    parts = latents(*operands)
+    for cache, part in zip(caches, parts):
+        cache.flatten(0, 1)[index] = part.reshape(6, 1, -1)
+    return *caches, *parts
+
+
+@operator
+def npu_kv_rmsnorm_rope_cache_v2(npu):
+    *operands, index = latent_operands()
+    caches = [torch.zeros(2, 32, 1, width, dtype=torch.int8) for width in (16, 32)]
+    scales = [wave(1, width, dtype=torch.float32).abs() * 50 + 3 for width in (16, 32)]
+    if npu:
+        parts = npu.npu_kv_rmsnorm_rope_cache_v2(*operands, index, *caches, k_rope_scale=scales[0], c_kv_scale=scales[1],
+                                                 cache_mode="PA", is_output_kv=True)
+        return *caches, *parts
+    kv, gamma, cos, sin = (tensor.float() for tensor in operands)
+    parts = turned(kv[..., 32:], cos, sin, True), normalized(kv[..., :32], gamma, 1e-5)
+    for cache, part, scale in zip(caches, parts, scales):
+        cache.flatten(0, 1)[index] = (part.reshape(6, 1, -1) * scale).round().clamp(-128, 127).to(torch.int8)
+    return *caches, *(part.half() for part in parts)
+
+
+@operator
+def npu_qkv_rms_norm_rope_cache(npu):
+    qkv, gammas, index = wave(6, 512), (wave(128), wave(128, step=0.4)), torch.tensor([3, 0, 31, 8, 16, 9])
+    cos, sin = wave(6, 128, step=0.3), wave(6, 128, step=0.5)
+    query, caches = torch.zeros(6, 256).half(), [torch.zeros(2, 8, 16, 16).half() for _ in range(2)]
+    if npu:
+        parts = npu.npu_qkv_rms_norm_rope_cache(qkv, *gammas, cos, sin, index, query, *caches, [2, 3, 4, 128], [2, 1, 1],
+                                                is_output_qkv=False)
+        return query, *caches
+    heads = qkv.float().view(6, 4, 128)
+    q, k = (turned(normalized(part, gamma.float(), 1e-6), cos.float()[:, None], sin.float()[:, None], False)
+            for part, gamma in zip((heads[:, :2], heads[:, 2:3]), gammas))
+    for at, part in enumerate((k, heads[:, 3:])):
+        cache = torch.zeros(2, 16, 1, 128).half()
+        cache.flatten(0, 1)[index] = part.half()
+        caches[at] = blocks(cache, 16)
+    return q.half(), *caches
+
+
+@operator
+def npu_advance_step_flashattn(npu):
+    tokens, positions, lengths, slots = (torch.tensor(line) for line in ([1, 2, 3, 4], [6, 3, 0, 9], [7, 4, 1, 10], [0, 0, 0, 0]))
+    sampled, pages = torch.tensor([[11], [12], [13]]), torch.tensor([[4, 2, 0], [3, 1, 0], [5, 6, 0], [8, 7, 9]])
+    if npu:
+        npu.npu_advance_step_flashattn(tokens, sampled, positions, lengths, slots, pages, 4, 3, 4)
+        return tokens, positions, lengths, slots
+    tokens[:3], positions[:3] = sampled[:, 0], lengths[:3]
+    slots[:3] = pages[torch.arange(3), lengths[:3] // 4] * 4 + lengths[:3] % 4
+    lengths[:3] += 1
+    return tokens, positions, lengths, slots
+
+
+# ---- attention ----
+
+
+@operator
+def npu_ring_attention_update(npu):
+    found = []
+    for layout, shape, statistics, heads in (("SBH", (3, 2, 12), (2, 4, 3, 8), 4), ("TND", (5, 2, 64), (5, 2, 8), 2)):
+        parts = []  # attention, maximum and sum of each, the last two 8 times
+        for step, above in ((0.9, 2), (0.2, 3)):
+            maximum, total = (wave(*statistics[:-1], 1, dtype=torch.float32, step=step) + more for more in (0, above))
+            parts.append((wave(*shape, step=step), maximum.expand(statistics).contiguous(), total.expand(statistics).contiguous()))
+        if npu:
+            ends = torch.tensor([0, 2, 5]) if layout == "TND" else None
+            found += npu.npu_ring_attention_update(*parts[0], *parts[1], actual_seq_qlen=ends, input_layout=layout, input_softmax_layout=layout)
+            continue
+        largest = torch.maximum(parts[0][1], parts[1][1])
+        shares = [total * (maximum - largest).exp() for _, maximum, total in parts]
+        total = shares[0] + shares[1]
+        by_token = [(share / total)[..., :1].permute(2, 0, 1, 3) if layout == "SBH" else (share / total)[..., :1] for share in shares]
+        result = sum(share * part[0].float().view(*shape[:2], heads, -1) if layout == "SBH" else share * part[0].float()
+                     for share, part in zip(by_token, parts))  # fmt: skip
+        found += [result.half(), largest, total]
+    return found
+
+
+@operator
+def npu_attention_update(npu):
+    scores, parts = [wave(5, dtype=torch.float32, step=step) for step in (0.3, 0.9)], [wave(5, 16, step=step) for step in (0.3, 0.9)]
+    if npu:
+        result, total = npu.npu_attention_update(scores, parts, 1)
+        alone, _ = npu.npu_attention_update(scores, parts, 0)
+        return result, total, alone
+    total = torch.logaddexp(*scores)
+    result = sum(part.float() * (score - total).exp()[:, None] for score, part in zip(scores, parts)).half()
+    return result, total, result
+
+
+@operator
+def npu_top_k_top_p_sample(npu):
+    found = []
+    for dtype in (torch.float16, torch.bfloat16):
+        logits, q = wave(3, 40, dtype=dtype) * 4, wave(3, 40, dtype=torch.float32).abs() + 0.5
+        if npu:
+            found += npu.npu_top_k_top_p_sample(logits, torch.tensor([5, 40, 3]).int(), torch.tensor([0.6, 0.9, 1.0], dtype=dtype), q, is_need_logits=True)
+        else:
+            found += sampled_tokens(logits, [5, 40, 3], torch.tensor([0.6, 0.9, 1.0], dtype=dtype).tolist(), q)
+    return found
+
+
+def sampled_tokens(logits, counts, masses, q):
+    chosen, kept = [], torch.full(logits.shape, float("-inf"))
+    for row, (scores, count, mass) in enumerate(zip(logits.double(), counts, masses)):
+        scores, columns = scores.sort(descending=True, stable=True)
+        probabilities = scores[:count].softmax(0)
+        left = int((probabilities.cumsum(0) - probabilities < mass).sum()) if mass < 1 else count
+        kept[row, columns[:left]] = scores[:left].float()
+        chosen.append(columns[(scores[:left].softmax(0) / (q[row, :left] + 1e-8)).argmax()])
+    return torch.stack(chosen), kept
+
+
+def attention_to(query, key, value, scale, chosen):
+    """Of one token: query [head, number], key and value [token, number], the tokens that it sees."""
+    scores = query @ key[chosen].T * scale
+    return scores.softmax(-1) @ value[chosen], scores.amax(-1), (scores - scores.amax(-1, keepdim=True)).exp().sum(-1)
+
+
+@operator
+def npu_lightning_indexer(npu):
+    query, key, weights = wave(2, 3, 4, 128), wave(2, 9, 1, 128, step=0.37), wave(2, 3, 4, step=0.9)
+    found = []
+    for lengths in (None, torch.tensor([9, 6])):
+        if npu:
+            given = None if lengths is None else lengths.int()
+            places, values = npu.npu_lightning_indexer(query, key, weights, actual_seq_lengths_key=given, sparse_count=5, return_value=True)
+        else:
+            scores = torch.einsum("bsh,bshk->bsk", weights.double(), (query.double() @ key.double()[:, None, :, 0].mT).relu())
+            for batch in range(2):
+                keys = 9 if lengths is None else int(lengths[batch])
+                for row in range(3):
+                    scores[batch, row, keys - 2 + row :] = float("-inf")
+            values, places = scores.topk(5)
+            places = torch.where(values.isinf(), -1, places)[:, :, None]
+            values = values.half()[:, :, None]
+        found += [places, values]
+    if npu:
+        pages = key.reshape(2, 9, 1, 128)[:, :8].reshape(1, 16, 1, 128)
+        found.append(npu.npu_lightning_indexer(query[:1], pages, weights[:1], actual_seq_lengths_key=torch.tensor([12]).int(),
+                                               block_table=torch.tensor([[0]]).int(), layout_key="PA_BSND", sparse_count=5)[0])
+    else:
+        keys = key[:, :8].reshape(16, 128)[:12].double()
+        scores = torch.einsum("sh,shk->sk", weights[0].double(), (query[0].double() @ keys.T).relu())
+        scores[torch.ones(3, 12).triu(10) == 1] = float("-inf")
+        found.append(scores.topk(5).indices)
+    return found
+
+
+@operator
+def npu_sparse_flash_attention(npu):
+    query, key = wave(2, 3, 4, 512), wave(2, 9, 1, 512, step=0.37)
+    rope, key_rope = wave(2, 3, 4, 64, step=0.5), wave(2, 9, 1, 64, step=0.9)
+    chosen = torch.tensor([[[[0, 2, 5]], [[1, 7, 3]], [[8, 4, -1]]], [[[6, 2, 0]], [[3, -1, -1]], [[5, 6, 7]]]])
+    if npu:
+        return npu.npu_sparse_flash_attention(query, key, key, chosen.int(), 0.05, query_rope=rope, key_rope=key_rope,
+                                              attention_mode=2, return_softmax_lse=True)
+    whole_query, whole_key = (torch.cat(parts, -1).double() for parts in ((query, rope), (key, key_rope)))
+    rows = [attention_to(whole_query[b, s], whole_key[b, :, 0], key[b, :, 0].double(), 0.05,
+                         [at for at in chosen[b, s, 0].tolist() if 0 <= at <= 6 + s]) for b in range(2) for s in range(3)]  # fmt: skip
+    result, maximum, total = (torch.stack(parts).view(2, 3, 4, -1) for parts in zip(*rows))
+    return result.half(), *(part.view(2, 1, 3, 4).float() for part in (maximum, total))
+
+
+def delta_rule(query, key, value, state, beta, scale, gates):
+    """Of one sequence: the results and the states after each token."""
+    results, states, many = [], [], value.shape[1] // key.shape[1]
+    for q, k, v, b, g in zip(query.repeat_interleave(many, 1), key.repeat_interleave(many, 1), value, beta, gates):
+        state = state * g.exp()[:, None, None]
+        state = state + torch.einsum("hv,hk->hvk", (v - (state @ k[..., None])[..., 0]) * b[:, None], k)
+        results.append((state @ q[..., None])[..., 0] * scale)
+        states.append(state)
+    return torch.stack(results), torch.stack(states)
+
+
+def delta_operands():
+    query, key = (functional.normalize(wave(5, 2, 16, dtype=torch.float32, step=step), dim=-1).bfloat16() for step in (0.7, 0.3))
+    return query, key, wave(5, 4, 8, dtype=torch.bfloat16), wave(5, 4, dtype=torch.bfloat16).abs(), -wave(5, 4, dtype=torch.float32).abs()
+
+
+@operator
+def npu_recurrent_gated_delta_rule(npu):
+    query, key, value, beta, gates = delta_operands()
+    places, found = torch.tensor([4, 0, 2, 6, 1]), []
+    for accepted in (None, torch.tensor([2, 1])):
+        state = wave(7, 4, 8, 16, dtype=torch.bfloat16)
+        if npu:
+            result = npu.npu_recurrent_gated_delta_rule(
+                query, key, value, state, beta=beta, scale=0.25, actual_seq_lengths=torch.tensor([2, 3]).int(), g=gates,
+                ssm_state_indices=places.int(), num_accepted_tokens=None if accepted is None else accepted.int())  # fmt: skip
+        else:
+            starts = places[torch.tensor([0, 2]) + (0 if accepted is None else accepted - 1)]
+            before = state[starts].double()
+            parts = [delta_rule(*(tensor[rows].double() for tensor in (query, key, value)), start, beta[rows].double(), 0.25, gates[rows].double())
+                     for rows, start in zip((slice(0, 2), slice(2, 5)), before)]
+            result = torch.cat([part[0] for part in parts]).bfloat16()
+            state[places] = torch.cat([part[1] for part in parts]).bfloat16()
+        found += [result, state]
+    return found
+
+
+@operator
+def npu_chunk_gated_delta_rule(npu):
+    query, key, value, beta, gates = delta_operands()
+    state, found = wave(2, 4, 8, 16, dtype=torch.bfloat16), []
+    for given in (gates, None):
+        if npu:
+            found += npu.npu_chunk_gated_delta_rule(query, key, value, beta=beta, initial_state=state, scale=0.25, g=given,
+                                                    actual_seq_lengths=torch.tensor([2, 3]).int())
+        else:
+            decay = torch.zeros(5, 4) if given is None else given
+            parts = [delta_rule(*(tensor[rows].double() for tensor in (query, key, value)), start.double(), beta[rows].double(), 0.25, decay[rows].double())
+                     for rows, start in zip((slice(0, 2), slice(2, 5)), state)]
+            found += [torch.cat([part[0] for part in parts]).bfloat16(), torch.stack([part[1][-1] for part in parts]).bfloat16()]
+    return found
+
+
+# ---- experts ----
+
+
+@operator
+def npu_moe_re_routing(npu):
+    tokens, counts = wave(12, 16), torch.tensor([[2, 1, 3], [1, 2, 3]])
+    scales, found = wave(12, dtype=torch.float32), []
+    for dtype in (torch.int32, torch.int64):
+        if npu:
+            found += npu.npu_moe_re_routing(tokens, counts.to(dtype), per_token_scales=scales)
+        else:
+            order = torch.arange(3).repeat(2).repeat_interleave(counts.flatten()).argsort(stable=True)
+            found += [tokens[order], scales[order], order, counts.sum(0)]
+    found.append(npu.npu_moe_re_routing(tokens, counts)[0] if npu else found[0])
+    return found
+
+
+@operator
+def npu_moe_gating_top_k(npu):
+    x, bias, found = wave(4, 8, dtype=torch.float32) * 3, wave(8, dtype=torch.float32, step=0.9), []
+    for norm, renorm in ((0, 0), (1, 0)):
+        if npu:
+            found += npu.npu_moe_gating_top_k(x, 3, bias=bias, k_group=2, group_count=4, group_select_mode=1, norm_type=norm,
+                                              renorm=renorm, out_flag=True, routed_scaling_factor=1.5)
+        else:
+            scores = (x.softmax(-1) if norm == 0 else x.sigmoid()).double()
+            chosen = (scores + bias).view(4, 4, 2)
+            groups = chosen.sum(-1).topk(2).indices
+            allowed = torch.zeros(4, 4).scatter(1, groups, 1.0).bool()[:, :, None]
+            experts = chosen.masked_fill(~allowed, float("-inf")).flatten(1).topk(3).indices
+            weights = scores.gather(1, experts)
+            found += [weights / (weights.sum(-1, keepdim=True) if norm else 1) * 1.5, experts, scores]
+    table, ids = torch.tensor([[0, 1, 2], [7, 3, 4], [5, 6, 1]]), torch.tensor([2, 0, 1, 1])
+    if npu:
+        found += npu.npu_moe_gating_top_k(x, 3, input_ids=ids, tid2eid=table, norm_type=1)[:2]
+    else:
+        weights = x.sigmoid().double().gather(1, table[ids])
+        found += [weights / weights.sum(-1, keepdim=True), table[ids]]
+    return found
+
+
+@operator
+def npu_moe_gating_top_k_backward(npu):
+    x, experts, slopes = wave(3, 8, dtype=torch.float64), torch.tensor([[1, 7, 3], [0, 2, 5], [6, 5, 4]]), wave(3, 3, dtype=torch.float32)
+    if npu:
+        return npu.npu_moe_gating_top_k_backward(x.sigmoid().float(), slopes, experts.int(), norm_type=1, routed_scaling_factor=2.5)
+    x.requires_grad_()
+    weights = x.sigmoid().gather(1, experts)
+    (weights / weights.sum(-1, keepdim=True) * 2.5 * slopes).sum().backward()
+    return x.grad
+
+
+@operator
+def npu_moe_gating_top_k_softmax_v2(npu):
+    x, found = wave(4, 8, dtype=torch.float32) * 3, []
+    for renorm, whole_wanted in ((0, False), (0, True), (1, False)):
+        if npu:
+            results = npu.npu_moe_gating_top_k_softmax_v2(x, k=3, renorm=renorm, output_softmax=whole_wanted)
+            found += results if whole_wanted else results[:2]
+        else:
+            values, experts = x.topk(3)
+            found += [values.softmax(-1) if renorm else x.softmax(-1).gather(1, experts), experts]
+            found += [x.softmax(-1)] if whole_wanted else []
+    return found
+
+
+EXPERTS = [[2, 0], [1, 3], [3, 2], [0, 1], [2, 1], [3, 0]]
+
+
+@operator
+def npu_moe_init_routing_quant(npu):
+    x, experts = wave(6, 16, dtype=torch.float32), torch.tensor(EXPERTS)
+    order = experts.flatten().argsort(stable=True)
+    rows, found = x[order // 2], []
+    for mode, scale in ((0, torch.tensor([70.0])), (1, wave(4, 16, dtype=torch.float32).abs() + 0.5), (1, None)):
+        if npu:
+            offset = torch.tensor([3.0]) if mode == 0 else None
+            results = npu.npu_moe_init_routing_quant(x, experts.int(), scale=scale, offset=offset, active_num=12, expert_num=4,
+                                                     expert_tokens_num_mode=2, quant_mode=mode)
+            found += [*results[:3], *(results[4:] if mode else [])]
+        else:
+            step = None
+            if mode == 0:
+                values = rows * 70 + 3
+            else:
+                values = rows if scale is None else rows * scale[experts.flatten()[order]]
+                step = values.abs().amax(-1) / 127
+                values = values / step[:, None]
+            found += [values.round().clamp(-128, 127), order.argsort(), experts.flatten().bincount()] + ([step] if mode else [])
+    return found
+
+
+@operator
+def npu_moe_init_routing_v2(npu):
+    x, experts = wave(6, 16), torch.tensor(EXPERTS)
+    order, scale, found = experts.flatten().argsort(stable=True), wave(6, dtype=torch.float32), []
+    for kind in (0, 1):
+        if npu:
+            found += npu.npu_moe_init_routing_v2(x, experts.int(), scale=scale, active_num=12, expert_num=4, expert_tokens_num_type=kind,
+                                                 expert_tokens_num_flag=True, active_expert_range=[0, 4], row_idx_type=kind)
+        else:
+            counts = experts.flatten().bincount()
+            found += [x[order // 2], order if kind else order.argsort(), counts if kind else counts.cumsum(0), scale[order // 2]]
+    return found
+
+
+@operator
+def npu_moe_token_unpermute_with_routing_map(npu):
+    tokens, found = wave(6, 16, dtype=torch.float32), []
+    marks = torch.tensor([[1, 0, 1], [0, 1, 1], [1, 1, 0]]).bool()  # of tokens and experts
+    rows = torch.full((3, 3), -1)
+    rows.T[marks.T] = torch.arange(6)  # in the order of experts
+    places, probs = rows[marks], wave(3, 3, dtype=torch.float32)
+    for given in (None, probs):
+        if npu:
+            found.append(npu.npu_moe_token_unpermute_with_routing_map(tokens, places.int(), [3, 16], probs=given, routing_map=marks))
+        else:
+            weights = torch.ones(3, 3) if given is None else given
+            found.append(torch.stack([sum(tokens[rows[t, e]] * weights[t, e] for e in range(3) if marks[t, e]) for t in range(3)]))
+    return found
+
+
+@operator
+def npu_moe_update_expert(npu):
+    experts, table = torch.tensor(EXPERTS), torch.tensor([[1, 0, -1], [2, 1, 5], [2, 3, 4], [1, 2, -1]])
+    found, scales, threshold = [], wave(6, 2, dtype=torch.float32).abs(), torch.tensor([0.2, 0.3])
+    active = torch.tensor([True] * 5 + [False])
+    if npu:
+        found.append(npu.npu_moe_update_expert(experts.int(), table.int(), local_rank_id=3, world_size=4)[0])
+        return found + [*npu.npu_moe_update_expert(experts.int(), table.int(), expert_scales=scales, pruning_threshold=threshold,
+                                                   active_mask=active, local_rank_id=0, world_size=4, balance_mode=1)]
+    counts = table[experts, 0]
+    found.append(table[experts, 1 + 3 // torch.div(4 + counts - 1, counts, rounding_mode="floor")])
+    found.append(table[experts, 1 + torch.arange(6)[:, None] % counts])
+    return found + [(scales >= (scales.sum(-1, keepdim=True) * threshold)) & active[:, None]]
+
+
+@operator
+def npu_grouped_matmul_add_(npu):
+    found = []
+    for shape in ((3, 16, 32), (48, 32)):
+        x, weight, total = wave(9, 16), wave(9, 32), wave(*shape, dtype=torch.float32)
+        if npu:
+            npu.npu_grouped_matmul_add_(total, x, weight, torch.tensor([2, 6, 9]))
+        else:
+            parts = zip(x.double().split([2, 4, 3]), weight.double().split([2, 4, 3]))
+            total += torch.stack([a.T @ b for a, b in parts]).view(shape)
+        found.append(total)
+    return found
+
+
+# ---- rotary embeddings ----
+
+
+@operator
+def npu_rotary_mul(npu):
+    x, cos, sin = wave(2, 3, 4, 16), wave(1, 3, 1, 16, step=0.3), wave(1, 3, 1, 16, step=0.4)
+    matrix = whole(16, 16, dtype=torch.float16, below=5)
+    if npu:
+        return [npu.npu_rotary_mul(x, cos, sin), npu.npu_rotary_mul(x, cos, sin, "interleave"), npu.npu_rotary_mul(x, cos, sin, "half", matrix)]
+    x, cos, sin, matrix = (tensor.float() for tensor in (x, cos, sin, matrix))
+    halves = turned(x, cos, sin, False)
+    pairs = x * cos + torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2) * sin
+    return [result.half() for result in (halves, pairs, x * cos + x @ matrix * sin)]
+
+
+@operator
+def npu_mrope(npu):
+    query, key, found = wave(3, 256), wave(3, 128), []
+    for sections, mode in ((None, "default"), ([8, 12, 12], "default"), ([11, 11, 10], "interleave")):
+        positions = torch.tensor([[4, 0, 6], [1, 1, 2], [3, 5, 0]])[: None if sections else 1]
+        for rotary in ("half", "interleave"):
+            cache = wave(7, 64, step=0.3)
+            if npu:
+                found += npu.npu_mrope(positions if sections else positions[0], query, key, cache, 128, mrope_section=sections,
+                                       rotary_mode=rotary, cache_mode=mode)  # fmt: skip
+                continue
+            rows = torch.arange(3).repeat_interleave(torch.tensor(sections or [32, 0, 0]))  # whose position each pair takes
+            if mode == "interleave":
+                rows = torch.where(torch.arange(32) < 33, torch.arange(32) % 3, 0)
+            cos, sin = (part[positions[rows], torch.arange(32)[:, None]].T[:, None] for part in cache.float().chunk(2, -1))
+            for tokens in (query, key):
+                heads = tokens.float().view(3, -1, 128).clone()
+                front = heads[..., :64]
+                a, b = front.chunk(2, -1) if rotary == "half" else (front[..., ::2], front[..., 1::2])
+                parts = [a * cos - b * sin, b * cos + a * sin]
+                heads[..., :64] = torch.cat(parts, -1) if rotary == "half" else torch.stack(parts, -1).flatten(-2)
+                found.append(heads.half())
+    return found
+
+
+@operator
+def npu_grouped_matmul_finalize_routing(npu):
+    """Products of 8 and 4 bits. The bias makes good for the 8 that the device takes from x."""
+    x, weight = whole(6, 2048), whole(2, 2048, 7168, below=16)
+    scale, row_scale, logits = wave(2, 1, 7168, dtype=torch.float32) / 100, wave(6, dtype=torch.float32), wave(6, dtype=torch.float32, step=0.2)
+    shared, rows = wave(2, 7168, dtype=torch.bfloat16), torch.tensor([0, 1, 2, 3, 0, 2])
+    bias = 8 * weight.sum(1, dtype=torch.int64) * scale[:, 0]
+    if npu:
+        packed = sum((weight[..., at::8].int() & 15) << 4 * at for at in range(8))
+        result = npu.npu_grouped_matmul_finalize_routing(
+            x, packed.int(), torch.tensor([2, 4]), scale=scale.view(torch.int32).long(), bias=bias, pertoken_scale=row_scale,
+            shared_input=shared, logit=logits, row_index=rows, shared_input_weight=0.5, shared_input_offset=1, output_bs=4)  # fmt: skip
+    else:
+        result = torch.zeros(4, 7168, dtype=torch.float64)
+        result[1:3] = shared.double() / 2
+        products = torch.cat([a.double() @ b.double() * c for a, b, c in zip(x.split([2, 4]), weight, scale.double())])
+        result.index_add_(0, rows, products * (row_scale * logits)[:, None])
+    return result[:, ::97]
+
+
+@operator
+def gradients_of_unpermuted_tokens(npu):
+    marks = torch.tensor([[1, 0, 1], [0, 1, 1], [1, 1, 0]]).bool()
+    tokens, probs = wave(6, 16, dtype=torch.float32).requires_grad_(), wave(3, 3, dtype=torch.float32).requires_grad_()
+    rows = torch.full((3, 3), -1)
+    rows.T[marks.T] = torch.arange(6)
+    if npu:
+        result = npu.npu_moe_token_unpermute_with_routing_map(tokens, rows[marks].int(), [3, 16], probs=probs, routing_map=marks)
+    else:
+        result = torch.stack([sum(tokens[rows[t, e]] * probs[t, e] for e in range(3) if marks[t, e]) for t in range(3)])
+    result.square().sum().backward()
+    return result, tokens.grad, probs.grad
