@@ -215,6 +215,23 @@ def structured():
         else:
             calls["quantised product"] = lambda: ops.quant_matmul_v4(whole, whole.T, abs(drawn(40)), False, False,
                                                                      out_dtype="bfloat16")
+            half = functools.partial(drawn, dtype=dtype)
+            few, far, indices = half(3, 4, 128), 2**63 - 1, numpy.arange(48, dtype="int32").reshape(1, 3, 1, 16)
+            calls |= {
+                "read streams": lambda: ops.mhc_pre(few, drawn(24, 512), drawn(3), drawn(24), 1e-5, 1e-5),
+                "mixed streams": lambda: ops.mhc_post(few, drawn(3, 4, 4), few[:, 0], drawn(3, 4)),
+                "selected keys": lambda: ops.lightning_indexer(half(1, 3, 8, 128), half(1, 48, 1, 128), drawn(1, 3, 8), 9, 3, far,
+                                                               far, True),
+                "attention to selected keys": lambda: ops.sparse_flash_attention(
+                    half(1, 3, 4, 512), half(1, 48, 1, 512), half(1, 48, 1, 512), indices, half(1, 3, 4, 64), half(1, 48, 1, 64),
+                    0.02, 1, 0, far, far, 2, True),
+                "taught keys": lambda: ops.dense_lightning_indexer_grad_kl_loss(
+                    half(1, 3, 32, 128), half(1, 5, 32, 128), half(1, 3, 8, 128), half(1, 5, 1, 128), drawn(1, 3, 8) / 64,
+                    drawn(1, 32, 3, 1), abs(drawn(1, 32, 3, 1)), drawn(1, 1, 3), abs(drawn(1, 1, 3)), 0.02, "BSND", 3),
+                "attention between pairs": lambda: ops.fused_floyd_attention(
+                    half(1, 1, 16, 128, 32), half(1, 1, 16, 128, 32), half(1, 1, 16, 128, 32), half(1, 1, 128, 128, 32),
+                    half(1, 1, 128, 128, 32), 0.1),
+            }  # fmt: skip
         for name, run in calls.items():
             found = run()
             yield f"{name} {dtype}", found if isinstance(found, (tuple, list)) else [found]

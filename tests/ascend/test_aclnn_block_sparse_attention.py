@@ -7,7 +7,8 @@ from tests.ascend.attention import attention, near
 from tests.ascend.calling import LAYOUTS, call, drawn, empty, rounded, tensor
 
 FAR = 2**31 - 1
-CASES = [  # layout, rows, keys, lengths of rows and keys (packed: these alone), heads, of the key, depth, block, blocks of lengths
+CASES = [  # layout, rows, keys, lengths of rows and keys (packed: these alone), heads, of the key, depth, block,
+         # blocks of lengths
     ("BNSD", 5, 300, None, None, 4, 2, 64, (2, 128), False),
     ("BSND", 200, 130, [150, 200], [130, 0], 2, 2, 128, (96, 128), False),
     ("BNSD", 9, 400, [3, 5], [129, 270], 3, 1, 64, (4, 256), True),
@@ -105,16 +106,19 @@ def test_gradients(kind, layout, case):
     y, joint, *gradients = computed(case, q, k, v, dy, kind)
     found = call("BlockSparseAttentionGrad", dout=case.put(dy, kind, layout), query=case.put(q, kind, layout),
                  key=case.put(k, kind, layout), value=case.put(v, kind, layout), attentionOut=case.put(y, kind, layout),
-                 softmaxLse=case.put(joint, "F32", layout), blockSparseMaskOptional=tensor(case.mask, "I8" if kind == "F16" else "B", layout),
-                 **{name: empty(case.laid_out(values).shape, kind, layout) for name, values in zip(("dq", "dk", "dv"), (q, k, v))},
+                 softmaxLse=case.put(joint, "F32", layout),
+                 blockSparseMaskOptional=tensor(case.mask, "I8" if kind == "F16" else "B", layout),
+                 **{name: empty(case.laid_out(values).shape, kind, layout)
+                    for name, values in zip(("dq", "dk", "dv"), (q, k, v))},
                  **case.arguments())  # fmt: skip
     for actual, expected in zip(found, gradients):
         near(case.back(actual), expected, kind, 128 * 8)
 
 
 def test_no_rows():
-    call("BlockSparseAttention", query=empty((2, 1, 0, 64), "F16"), key=empty((2, 1, 3, 64), "F16"), value=empty((2, 1, 3, 64), "F16"),
-         blockSparseMaskOptional=empty((2, 1, 0, 1), "I8"), attenMaskOptional=None, blockShapeOptional=None,
-         actualSeqLengthsOptional=None, actualSeqLengthsKvOptional=None, blockTableOptional=None, qInputLayout="BNSD",
-         kvInputLayout="BNSD", numKeyValueHeads=1, maskType=0, scaleValue=1.0, innerPrecise=0, blockSize=0, preTokens=FAR,
-         nextTokens=FAR, softmaxLseFlag=0, attentionOut=empty((2, 1, 0, 64), "F16"), softmaxLseOptional=None)  # fmt: skip
+    call("BlockSparseAttention", query=empty((2, 1, 0, 64), "F16"), key=empty((2, 1, 3, 64), "F16"),
+         value=empty((2, 1, 3, 64), "F16"), blockSparseMaskOptional=empty((2, 1, 0, 1), "I8"), attenMaskOptional=None,
+         blockShapeOptional=None, actualSeqLengthsOptional=None, actualSeqLengthsKvOptional=None, blockTableOptional=None,
+         qInputLayout="BNSD", kvInputLayout="BNSD", numKeyValueHeads=1, maskType=0, scaleValue=1.0, innerPrecise=0, blockSize=0,
+         preTokens=FAR, nextTokens=FAR, softmaxLseFlag=0, attentionOut=empty((2, 1, 0, 64), "F16"),
+         softmaxLseOptional=None)  # fmt: skip

@@ -112,7 +112,8 @@ def filled(*shape):
 
 def recurrent_fault(lengths, places, accepted):
     return fault("RecurrentGatedDeltaRule", filled(9, 1, 4), filled(9, 1, 4), filled(9, 1, 3), filled(9, 1), filled(9, 1, 3, 4),
-                 tensor(lengths, "I32"), tensor(places, "I32"), None, None, tensor(accepted, "I32"), 1.0, filled(9, 1, 3))  # fmt: skip
+                 tensor(lengths, "I32"), tensor(places, "I32"), None, None, tensor(accepted, "I32"), 1.0,
+                 filled(9, 1, 3))  # fmt: skip
 
 
 PLACES = [*range(9)]
@@ -120,8 +121,9 @@ PLACES = [*range(9)]
 
 @pytest.mark.parametrize("lengths, places, accepted, said", [
     ([9, 0], PLACES, [1, 1], "sequence 0 has 9 tokens, behind 0 of 9"), ([0, 8], PLACES, [1, 1], "sequence 0 has 0 tokens"),
-    ([4, 6], PLACES, [1, 1], "sequence 1 has 6 tokens, behind 4 of 9"), ([4, 4], PLACES, [1, 1], "the sequences have 8 tokens of 9"),
-    ([4, 5], [*range(8), 9], [1, 1], "token 8 has state 9 of 9"), ([4, 5], [-1, *range(8)], [1, 1], "token 0 has state -1 of 9"),
+    ([4, 6], PLACES, [1, 1], "sequence 1 has 6 tokens, behind 4 of 9"),
+    ([4, 4], PLACES, [1, 1], "the sequences have 8 tokens of 9"), ([4, 5], [*range(8), 9], [1, 1], "token 8 has state 9 of 9"),
+    ([4, 5], [-1, *range(8)], [1, 1], "token 0 has state -1 of 9"),
     ([4, 5], PLACES, [0, 1], "sequence 0 has 0 accepted tokens of 4"),
     ([4, 5], PLACES, [4, 6], "sequence 1 has 6 accepted tokens of 5")])  # fmt: skip
 def test_what_is_not_there(lengths, places, accepted, said):
@@ -131,5 +133,5 @@ def test_what_is_not_there(lengths, places, accepted, said):
 @pytest.mark.parametrize("lengths, said", [([10, -1], "sequence 0 has 10 tokens"), ([9, -1], "sequence 1 has -1 tokens"),
                                            ([4, 4], "the sequences have 8 tokens of 9")])  # fmt: skip
 def test_lengths_of_chunks_that_are_not_there(lengths, said):
-    assert said in fault("ChunkGatedDeltaRule", filled(9, 1, 4), filled(9, 1, 4), filled(9, 1, 3), filled(9, 1), filled(2, 1, 3, 4),
-                         tensor(lengths, "I32"), None, 1.0, filled(9, 1, 3), filled(2, 1, 3, 4))  # fmt: skip
+    assert said in fault("ChunkGatedDeltaRule", filled(9, 1, 4), filled(9, 1, 4), filled(9, 1, 3), filled(9, 1),
+                         filled(2, 1, 3, 4), tensor(lengths, "I32"), None, 1.0, filled(9, 1, 3), filled(2, 1, 3, 4))  # fmt: skip

@@ -110,7 +110,8 @@ def check(name, at, kind, weight_kind, layout, heads, own_heads, key_heads, dept
         softmaxSum=put(by_heads(statistics[1], at, key_heads), "F32"),
         queryRope=put(attention[0][..., depth:]) if parts else None, keyRope=put(attention[1][..., depth:]) if parts else None,
         actualSeqLengthsQuery=rows, actualSeqLengthsKey=keys, scaleValue=scale, layout=at.names[0], sparseMode=3,
-        dQueryIndex=like(query, kind), dKeyIndex=like(key, kind), dWeights=like(weights, weight_kind), loss=empty((1,)), **given)  # fmt: skip
+        dQueryIndex=like(query, kind), dKeyIndex=like(key, kind), dWeights=like(weights, weight_kind), loss=empty((1,)),
+        **given)  # fmt: skip
     # The scores of the indexer and of the attention are wrong by as much, and so is what comes of them by a factor.
     terms = 128 * 3 * heads + 4 * wide
     for actual, values, of in zip(own, expected, (kind, kind, weight_kind)):
@@ -142,8 +143,9 @@ def test_sparse_loss(kind, weight_kind, layout, heads, parts, case):
 def test_statistics_without_rows():
     shape = (2, 1, 0)
     own = call("DenseLightningIndexerSoftmaxLse", queryIndex=empty((2, 0, 8, 128), "F16"), keyIndex=empty((2, 0, 1, 128), "F16"),
-               weight=empty((2, 0, 8), "F16"), actualSeqLengthsQueryOptional=None, actualSeqLengthsKeyOptional=None, layoutOptional=None,
-               sparseMode=3, preTokens=ALL, nextTokens=ALL, softmaxMaxOut=empty(shape), softmaxSumOut=empty(shape))  # fmt: skip
+               weight=empty((2, 0, 8), "F16"), actualSeqLengthsQueryOptional=None, actualSeqLengthsKeyOptional=None,
+               layoutOptional=None, sparseMode=3, preTokens=ALL, nextTokens=ALL, softmaxMaxOut=empty(shape),
+               softmaxSumOut=empty(shape))  # fmt: skip
     assert own[0].shape == own[1].shape == shape
 
 
@@ -151,8 +153,8 @@ def test_selected_keys_that_are_not_there():
     indices = numpy.full((1, 1, 1, 1024), -1)
     indices[0, 0, 0, 0] = 3
     half = lambda *shape: empty(shape, "F16")
-    sentence = fault("SparseLightningIndexerGradKLLoss", half(1, 1, 32, 512), half(1, 3, 1, 512), half(1, 1, 8, 128), half(1, 3, 1, 128),
-                     half(1, 1, 8), tensor(indices, "I32"), empty((1, 1, 1, 32)), empty((1, 1, 1, 32)), None, None, None, None, 1.0,
-                     ffi.new("char[]", b"BSND"), 3, 0, 0, False, half(1, 1, 8, 128), half(1, 3, 1, 128), half(1, 1, 8),
-                     empty((1,)))  # fmt: skip
+    sentence = fault("SparseLightningIndexerGradKLLoss", half(1, 1, 32, 512), half(1, 3, 1, 512), half(1, 1, 8, 128),
+                     half(1, 3, 1, 128), half(1, 1, 8), tensor(indices, "I32"), empty((1, 1, 1, 32)), empty((1, 1, 1, 32)), None,
+                     None, None, None, 1.0, ffi.new("char[]", b"BSND"), 3, 0, 0, False, half(1, 1, 8, 128), half(1, 3, 1, 128),
+                     half(1, 1, 8), empty((1,)))  # fmt: skip
     assert "row 0 selects block 3 of a sequence of 3" in sentence

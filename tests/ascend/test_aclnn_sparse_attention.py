@@ -88,11 +88,11 @@ def test_scores_that_are_not_whole():
 def test_nan_is_the_greatest():
     query, key = numpy.ones((1, 1, 1, 128)), numpy.ones((1, 4, 1, 128))
     key[0, 2] = numpy.nan
-    indices = call("LightningIndexer", query=tensor(query, "F16"), key=tensor(key, "F16"), weights=tensor(numpy.ones((1, 1, 1)), "F16"),
-                   actualSeqLengthsQueryOptional=None, actualSeqLengthsKeyOptional=None, blockTableOptional=None,
-                   layoutQueryOptional=None, layoutKeyOptional="BSND", sparseCount=3, sparseMode=0, preTokens=ALL,
-                   nextTokens=ALL, returnValues=False, sparseIndicesOut=empty((1, 1, 1, 3), "I32"),
-                   sparseValuesOut=None)  # fmt: skip
+    indices = call("LightningIndexer", query=tensor(query, "F16"), key=tensor(key, "F16"),
+                   weights=tensor(numpy.ones((1, 1, 1)), "F16"), actualSeqLengthsQueryOptional=None,
+                   actualSeqLengthsKeyOptional=None, blockTableOptional=None, layoutQueryOptional=None, layoutKeyOptional="BSND",
+                   sparseCount=3, sparseMode=0, preTokens=ALL, nextTokens=ALL, returnValues=False,
+                   sparseIndicesOut=empty((1, 1, 1, 3), "I32"), sparseValuesOut=None)  # fmt: skip
     assert indices.ravel().tolist() == [2, 0, 1]
 
 
@@ -151,7 +151,8 @@ def test_indexer_gradients_as_torch():
                  dy=tensor(dy[None], "F16"), sparseIndices=tensor(order[None], "I32"), weights=put(weights, 1, 5),
                  actualSeqQLenOptional=tensor([1], "I32"), actualSeqKvLenOptional=tensor([2048], "I32"), headNum=5,
                  inputLayout="TND", sparseMode=3, preTokens=0, nextTokens=0, deterministic=True,
-                 dqOut=empty((1, 5, 128), "F16"), dkOut=empty((2048, 1, 128), "F16"), dweightsOut=empty((1, 5), "F16"))  # fmt: skip
+                 dqOut=empty((1, 5, 128), "F16"), dkOut=empty((2048, 1, 128), "F16"),
+                 dweightsOut=empty((1, 5), "F16"))  # fmt: skip
     for actual, values in zip(found, expected):
         near(actual.reshape(values.shape), values.numpy(), "F16", 2048)
 
@@ -226,8 +227,9 @@ def slopes_of(at, q, k, v, dy, read, indices, block, scale, causal):
             continue
         of_keys, of_values = numpy.zeros_like(k[at.keys_of(s)]), numpy.zeros_like(v[at.keys_of(s)])
         *_, own_q, own_k, own_v = attention(
-            q[own][row][None, :, None], k[at.keys_of(s)][places][None].swapaxes(1, 2), v[at.keys_of(s)][places][None].swapaxes(1, 2),
-            dy[own][row][None, :, None], scale, 0, numpy.array(True), 1, read=read[own][row][None, :, None])  # fmt: skip
+            q[own][row][None, :, None], k[at.keys_of(s)][places][None].swapaxes(1, 2),
+            v[at.keys_of(s)][places][None].swapaxes(1, 2), dy[own][row][None, :, None], scale, 0, numpy.array(True), 1,
+            read=read[own][row][None, :, None])  # fmt: skip
         dq[own][row] = own_q[0, :, 0]
         numpy.add.at(of_keys, places, own_k[0].swapaxes(0, 1))
         numpy.add.at(of_values, places, own_v[0].swapaxes(0, 1))
@@ -273,13 +275,13 @@ def test_gradients_without_rows():
     keys, rows = (2, 5, 1), (2, 0, 4)
     outputs = [empty((*keys, 512), "F16"), empty((*keys, 512), "F16")]
     before = [output.bytes() for output in outputs]
-    call("SparseFlashAttentionGrad", query=empty((*rows, 512), "F16"), key=empty((*keys, 512), "F16"), value=empty((*keys, 512), "F16"),
-         sparseIndices=empty((2, 0, 1, 1024), "I32"), dOut=empty((*rows, 512), "F16"), out=empty((*rows, 512), "F16"),
-         softmaxMax=empty((2, 1, 0, 4)), softmaxSum=empty((2, 1, 0, 4)), actualSeqLengthsQueryOptional=None,
-         actualSeqLengthsKvOptional=None, queryRopeOptional=None, keyRopeOptional=None, scaleValue=1.0, sparseBlockSize=1,
-         layoutOptional="BSND", sparseMode=0, preTokens=2**31 - 1, nextTokens=2**31 - 1, deterministic=True,
-         dQueryOut=empty((*rows, 512), "F16"), dKeyOut=outputs[0], dValueOut=outputs[1], dQueryRopeOutOptional=None,
-         dKeyRopeOutOptional=None)  # fmt: skip
+    call("SparseFlashAttentionGrad", query=empty((*rows, 512), "F16"), key=empty((*keys, 512), "F16"),
+         value=empty((*keys, 512), "F16"), sparseIndices=empty((2, 0, 1, 1024), "I32"), dOut=empty((*rows, 512), "F16"),
+         out=empty((*rows, 512), "F16"), softmaxMax=empty((2, 1, 0, 4)), softmaxSum=empty((2, 1, 0, 4)),
+         actualSeqLengthsQueryOptional=None, actualSeqLengthsKvOptional=None, queryRopeOptional=None, keyRopeOptional=None,
+         scaleValue=1.0, sparseBlockSize=1, layoutOptional="BSND", sparseMode=0, preTokens=2**31 - 1, nextTokens=2**31 - 1,
+         deterministic=True, dQueryOut=empty((*rows, 512), "F16"), dKeyOut=outputs[0], dValueOut=outputs[1],
+         dQueryRopeOutOptional=None, dKeyRopeOutOptional=None)  # fmt: skip
     assert [output.bytes() for output in outputs] == before
 
 
@@ -299,7 +301,8 @@ def indexer_fault(rows, keys, pages, layouts, row_shape=(2, 3), key_shape=(2, 5)
 
 @pytest.mark.parametrize("rows, keys, said", [
     ([4, 0], [5, 5], "rows of sequence 0: 4 is not 0 to 3"), ([3, -1], [5, 5], "rows of sequence 1: -1 is not 0 to 3"),
-    (None, [5, 6], "keys of sequence 1: 6 is not 0 to 5"), ([3, 3], [-1, 5], "keys of sequence 0: -1 is not 0 to 5")])  # fmt: skip
+    (None, [5, 6], "keys of sequence 1: 6 is not 0 to 5"),
+    ([3, 3], [-1, 5], "keys of sequence 0: -1 is not 0 to 5")])  # fmt: skip
 def test_lengths_of_batches_that_are_not_there(rows, keys, said):
     assert said in indexer_fault(rows, keys, None, (b"BSND", b"BSND"))
 
@@ -321,12 +324,12 @@ def test_pages_that_are_not_there(keys, pages, said):
 
 def test_pages_that_are_not_needed():
     """Nobody looks at their numbers."""
-    indices = call("LightningIndexer", query=tensor(numpy.ones((1, 1, 1, 128)), "F16"), key=tensor(numpy.ones((1, 16, 1, 128)), "F16"),
-                   weights=tensor(numpy.ones((1, 1, 1)), "F16"), actualSeqLengthsQueryOptional=None,
-                   actualSeqLengthsKeyOptional=tensor([2], "I32"), blockTableOptional=tensor([[0, 77]], "I32"),
-                   layoutQueryOptional="BSND", layoutKeyOptional="PA_BSND", sparseCount=3, sparseMode=0, preTokens=ALL,
-                   nextTokens=ALL, returnValues=False, sparseIndicesOut=empty((1, 1, 1, 3), "I32"),
-                   sparseValuesOut=None)  # fmt: skip
+    indices = call("LightningIndexer", query=tensor(numpy.ones((1, 1, 1, 128)), "F16"),
+                   key=tensor(numpy.ones((1, 16, 1, 128)), "F16"), weights=tensor(numpy.ones((1, 1, 1)), "F16"),
+                   actualSeqLengthsQueryOptional=None, actualSeqLengthsKeyOptional=tensor([2], "I32"),
+                   blockTableOptional=tensor([[0, 77]], "I32"), layoutQueryOptional="BSND", layoutKeyOptional="PA_BSND",
+                   sparseCount=3, sparseMode=0, preTokens=ALL, nextTokens=ALL, returnValues=False,
+                   sparseIndicesOut=empty((1, 1, 1, 3), "I32"), sparseValuesOut=None)  # fmt: skip
     assert indices.ravel().tolist() == [0, 1, -1]
 
 
@@ -343,7 +346,8 @@ def test_selected_keys_that_are_not_there():
 def test_blocks_that_are_not_there():
     """The sequence has 5 keys, which are two blocks of 4."""
     indices = numpy.array([[[[1, -1, 9]], [[0, 2, -1]]]])
-    sentence = fault("SparseFlashAttention", empty((1, 2, 1, 512), "F16"), empty((1, 5, 1, 512), "F16"), empty((1, 5, 1, 512), "F16"),
-                     tensor(indices, "I32"), None, None, None, empty((1, 2, 1, 64), "F16"), empty((1, 5, 1, 64), "F16"), 1.0, 4,
-                     text(b"BSND"), text(b"BSND"), 0, ALL, ALL, 2, False, empty((1, 2, 1, 512), "F16"), None, None)  # fmt: skip
+    sentence = fault("SparseFlashAttention", empty((1, 2, 1, 512), "F16"), empty((1, 5, 1, 512), "F16"),
+                     empty((1, 5, 1, 512), "F16"), tensor(indices, "I32"), None, None, None, empty((1, 2, 1, 64), "F16"),
+                     empty((1, 5, 1, 64), "F16"), 1.0, 4, text(b"BSND"), text(b"BSND"), 0, ALL, ALL, 2, False,
+                     empty((1, 2, 1, 512), "F16"), None, None)  # fmt: skip
     assert "row 1 selects block 2 of a sequence of 2" in sentence

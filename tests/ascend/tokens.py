@@ -56,7 +56,8 @@ class Layout:
 
     def listed(self):
         """The same as lists of lengths, or ends."""
-        return [None if self.full else numpy.cumsum(counts).tolist() if self.packed else counts for counts in (self.rows, self.keys)]
+        both = (self.rows, self.keys)
+        return [None if self.full else numpy.cumsum(counts).tolist() if self.packed else counts for counts in both]
 
     def sequences(self, causal):
         """Of every row: its sequence, its number there, and how many keys it sees."""

@@ -59,8 +59,8 @@ static void require_layouts(OpCall *op, const BlockCall *call)
                "qInputLayout is %s, which the operator does not have", call->query_layout);
     op_require(op, keys != NULL && (call->forward || keys->of[1] == 1), "kvInputLayout", "value", op->invalid,
                "kvInputLayout is %s, which the operator does not have", call->key_layout);
-    op_require(op, rows == keys, "kvInputLayout", "match", op->invalid, "kvInputLayout is %s, qInputLayout is %s: both are the same",
-               call->key_layout, call->query_layout);
+    op_require(op, rows == keys, "kvInputLayout", "match", op->invalid,
+               "kvInputLayout is %s, qInputLayout is %s: both are the same", call->key_layout, call->query_layout);
     if (!op_refused(op)) {
         op_require_rank(op, call->query, rows->rank, rows->rank);
         op_require_rank(op, call->key, rows->rank, rows->rank);
@@ -69,19 +69,21 @@ static void require_layouts(OpCall *op, const BlockCall *call)
 
 static void require_heads(OpCall *op, const BlockCall *call)
 {
-    const int64_t depth = size_of(call, call->query, 3), heads = size_of(call, call->query, 1), key_heads = size_of(call, call->key, 1);
+    const int64_t depth = size_of(call, call->query, 3), heads = size_of(call, call->query, 1);
+    const int64_t key_heads = size_of(call, call->key, 1);
     op_require(op, call->forward || !op_empty(call->query), "query", "empty", op->invalid, "query is %s",
                op_shape_text(op, call->query));
     op_require(op, call->forward || !op_empty(call->key), "key", "empty", op->invalid, "key is %s", op_shape_text(op, call->key));
-    op_require(op, depth == 128 || (call->forward && depth == 64), "query", "depth", op->invalid, "query is %s: a head has %s numbers",
-               op_shape_text(op, call->query), call->forward ? "64 or 128" : "128");
-    op_require(op, size_of(call, call->key, 3) == depth && size_of(call, call->key, 0) == size_of(call, call->query, 0), "key", "shape",
-               op->invalid, "key is %s, query is %s: other batches, or heads of another size", op_shape_text(op, call->key),
-               op_shape_text(op, call->query));
+    op_require(op, depth == 128 || (call->forward && depth == 64), "query", "depth", op->invalid,
+               "query is %s: a head has %s numbers", op_shape_text(op, call->query), call->forward ? "64 or 128" : "128");
+    op_require(op, size_of(call, call->key, 3) == depth && size_of(call, call->key, 0) == size_of(call, call->query, 0), "key",
+               "shape", op->invalid, "key is %s, query is %s: other batches, or heads of another size",
+               op_shape_text(op, call->key), op_shape_text(op, call->query));
     op_require(op, key_heads == call->key_heads, "numKeyValueHeads", "value", op->invalid, "numKeyValueHeads is %lld, key is %s",
                (long long)call->key_heads, op_shape_text(op, call->key));
     op_require(op, key_heads > 0 && (call->forward ? heads % key_heads == 0 : heads == key_heads), "key", "heads", op->invalid,
-               "key is %s, query is %s: heads that do not fit together", op_shape_text(op, call->key), op_shape_text(op, call->query));
+               "key is %s, query is %s: heads that do not fit together", op_shape_text(op, call->key),
+               op_shape_text(op, call->query));
     op_require_same_shape(op, call->value, call->key);
 }
 
@@ -89,7 +91,8 @@ static void require_lengths(OpCall *op, IntArguments lengths, const BlockCall *c
 {
     const bool packed = is_packed(call);
     const int64_t room = size_of(call, of, 2);
-    op_require(op, !packed || lengths.count > 0, lengths.name, "missing", op->missing, "%s is NULL, and the layout is TND", lengths.name);
+    op_require(op, !packed || lengths.count > 0, lengths.name, "missing", op->missing, "%s is NULL, and the layout is TND",
+               lengths.name);
     op_require(op, lengths.count == 0 || lengths.count == sequence_count(call), lengths.name, "length", op->invalid,
                "%s has %lld entries: there is one for each sequence", lengths.name, (long long)lengths.count);
     int64_t rest = room;
@@ -133,10 +136,12 @@ static void require_mask(OpCall *op, const BlockCall *call)
     op_require(op, !shape.given || shape.count >= 2, shape.name, "length", op->invalid, "%s has %lld numbers: two sizes at least",
                shape.name, (long long)shape.count);
     const bool counts = op_refused(op) || !shape.given || (shape.values[0] > 0 && shape.values[1] > 0);
-    op_require(op, counts && (op_refused(op) || !call->forward || block_size(call, 1) % BLOCK == 0), shape.name, "values", op->invalid,
-               "%s: sizes of blocks are above 0%s", shape.name, call->forward ? ", that of keys a multiple of 128" : "");
+    op_require(op, counts && (op_refused(op) || !call->forward || block_size(call, 1) % BLOCK == 0), shape.name, "values",
+               op->invalid, "%s: sizes of blocks are above 0%s", shape.name,
+               call->forward ? ", that of keys a multiple of 128" : "");
     const bool given = call->query_lengths.count > 0 && call->key_lengths.count > 0;
-    op_require(op, op_refused(op) || (!is_packed(call) && has_blocks(call, size_of(call, call->query, 2), size_of(call, call->key, 2))) ||
+    op_require(op, op_refused(op) || (!is_packed(call) && has_blocks(call, size_of(call, call->query, 2),
+                                                                     size_of(call, call->key, 2))) ||
                        (given && has_blocks(call, longest(call->query_lengths), longest(call->key_lengths))),
                "blockSparseMaskOptional", "shape", op->invalid, "blockSparseMaskOptional is %s: not a number for each block",
                op_shape_text(op, call->mask));
@@ -197,7 +202,8 @@ static Attention *describe(OpCall *op, const BlockCall *call, size_t *size)
     return attention;
 }
 
-static void plan_heads(const BlockCall *call, PlannedView *planned, View *views, int at, const Operand *operand, ViewAccess access)
+static void plan_heads(const BlockCall *call, PlannedView *planned, View *views, int at, const Operand *operand,
+                       ViewAccess access)
 {
     if (operand != NULL) {
         views[at] = by_axes(axes_of(call->query_layout), &operand->view);

@@ -19,8 +19,8 @@ void op_require_delta(OpCall *op, const DeltaCall *call)
     op_require_same_shape(op, call->key, call->query);
     op_require(op, op_size(call->value, 0) == op_size(call->query, 0), "value", "tokens", op->invalid, "value is %s, query is %s",
                op_shape_text(op, call->value), op_shape_text(op, call->query));
-    op_require(op, op_refused(op) || (is_within(value_heads, heads, call->most_heads) && value_heads % heads == 0), "value", "heads",
-               op->invalid, "value is %s, key is %s: it has 1 to %lld heads, as many for each of the key",
+    op_require(op, op_refused(op) || (is_within(value_heads, heads, call->most_heads) && value_heads % heads == 0), "value",
+               "heads", op->invalid, "value is %s, key is %s: it has 1 to %lld heads, as many for each of the key",
                op_shape_text(op, call->value), op_shape_text(op, call->key), (long long)call->most_heads);
     op_require(op, is_within(op_size(call->value, 2), 1, call->deepest), "value", "depth", op->invalid,
                "value is %s: a head has 1 to %lld numbers", op_shape_text(op, call->value), (long long)call->deepest);

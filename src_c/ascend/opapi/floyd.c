@@ -14,8 +14,8 @@ static void require_sizes(OpCall *op, const Operand *query, const Operand *key1)
     const int64_t depth = op_size(query, DEPTH), batches = op_size(query, BATCH), heads = op_size(query, HEAD);
     op_require(op, batches >= 1 && batches <= MOST_BATCHES && heads >= 1 && heads <= MOST_HEADS, "query", "heads", op->invalid,
                "query is %s: it has 1 to 2048 batches and 1 to 256 heads", op_shape_text(op, query));
-    op_require(op, is_aligned(op_size(query, FIRST), 16) && is_aligned(op_size(query, SECOND), 128), "query", "places", op->invalid,
-               "query is %s: N is a multiple of 16, M of 128, up to 1048576", op_shape_text(op, query));
+    op_require(op, is_aligned(op_size(query, FIRST), 16) && is_aligned(op_size(query, SECOND), 128), "query", "places",
+               op->invalid, "query is %s: N is a multiple of 16, M of 128, up to 1048576", op_shape_text(op, query));
     op_require(op, depth == 32 || depth == 64 || depth == 128, "query", "depth", op->invalid,
                "query is %s: a head has 32, 64 or 128 numbers", op_shape_text(op, query));
     op_require(op, is_aligned(op_size(key1, SECOND), 128), "key1", "places", op->invalid,

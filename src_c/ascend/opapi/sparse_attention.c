@@ -46,8 +46,8 @@ static void require_heads(OpCall *op, const TokenCall *call)
     op_require(op, call->may_be_empty || !op_empty(query), query->name, "empty", op->invalid, "%s is %s", query->name,
                op_shape_text(op, query));
     op_require(op, no_rows || !op_empty(key), key->name, "empty", op->invalid, "%s is %s", key->name, op_shape_text(op, key));
-    op_require(op, op_size(query, -1) == call->depth, query->name, "depth", op->invalid, "%s is %s: a head has %lld numbers", query->name,
-               op_shape_text(op, query), (long long)call->depth);
+    op_require(op, op_size(query, -1) == call->depth, query->name, "depth", op->invalid, "%s is %s: a head has %lld numbers",
+               query->name, op_shape_text(op, query), (long long)call->depth);
     op_require(op, op_size(key, -1) == call->depth && op_size(key, -2) == 1, key->name, "head", op->invalid,
                "%s is %s: it has one head of %lld numbers", key->name, op_shape_text(op, key), (long long)call->depth);
 }
@@ -89,8 +89,8 @@ static void require_list(OpCall *op, IntArguments list, const TokenCall *call, c
     for (int64_t s = 0; s < list.count && !op_refused(op); s++) {
         const int64_t least = packed && s > 0 ? list.values[s - 1] : 0, most = op_size(of, packed ? 0 : 1);
         op_require(op, list.values[s] >= least && list.values[s] <= most, list.name, "values", op->invalid,
-                   "%s has %lld for sequence %lld, not %lld to %lld", list.name, (long long)list.values[s], (long long)s, (long long)least,
-                   (long long)most);
+                   "%s has %lld for sequence %lld, not %lld to %lld", list.name, (long long)list.values[s], (long long)s,
+                   (long long)least, (long long)most);
     }
 }
 
@@ -104,13 +104,13 @@ static void require_limits(OpCall *op, const TokenCall *call)
                (long long)call->most_sequences);
     for (int64_t s = 0; s < (call->most_sequences > 0 ? sequences : 0) && !op_refused(op); s++) {
         const int64_t rows = length_of(call, false, s), keys = length_of(call, true, s);
-        op_require(op, rows <= call->most_rows, query->name, "rows", op->invalid, "%s is %s: a sequence has up to %lld rows", query->name,
-                   op_shape_text(op, query), (long long)call->most_rows);
+        op_require(op, rows <= call->most_rows, query->name, "rows", op->invalid, "%s is %s: a sequence has up to %lld rows",
+                   query->name, op_shape_text(op, query), (long long)call->most_rows);
         op_require(op, keys < 0 || (keys >= call->least_keys && keys <= call->most_keys), key->name, "keys", op->invalid,
                    "%s is %s: a sequence has %lld to %lld keys", key->name, op_shape_text(op, key), (long long)call->least_keys,
                    (long long)call->most_keys);
-        op_require(op, !call->fits || rows <= keys, key->name, "fewer", op->invalid, "%s is %s: a sequence has fewer keys than rows",
-                   key->name, op_shape_text(op, key));
+        op_require(op, !call->fits || rows <= keys, key->name, "fewer", op->invalid,
+                   "%s is %s: a sequence has fewer keys than rows", key->name, op_shape_text(op, key));
     }
 }
 
@@ -132,8 +132,8 @@ static void require_length_tensors(OpCall *op, const TokenCall *call)
     const bool packed = is_packed(call->query_layout), ends = is_packed(call->key_layout) || is_paged(call->key_layout);
     require_lengths(op, call->row_lengths, call->row_lengths->name, packed,
                     packed && op_given(call->row_lengths) ? op_elements(call->row_lengths) : op_size(call->query, 0));
-    op_require(op, op_refused(op) || sequence_count(call) > 0 || op_empty(call->query), call->row_lengths->name, "empty", op->invalid,
-               "%s has no elements", call->row_lengths->name);
+    op_require(op, op_refused(op) || sequence_count(call) > 0 || op_empty(call->query), call->row_lengths->name, "empty",
+               op->invalid, "%s has no elements", call->row_lengths->name);
     require_lengths(op, call->key_lengths, call->key_lengths->name, ends, op_refused(op) ? 0 : sequence_count(call));
 }
 
@@ -150,7 +150,8 @@ void op_require_tokens(OpCall *op, const TokenCall *call)
     require_layouts(op, call);
     require_heads(op, call);
     op_require(op, op_refused(op) || packed || paged || op_size(key, 0) == op_size(query, 0), key->name, "batch", op->invalid,
-               "%s is %s, %s is %s: not the same batches", key->name, op_shape_text(op, key), query->name, op_shape_text(op, query));
+               "%s is %s, %s is %s: not the same batches", key->name, op_shape_text(op, key), query->name,
+               op_shape_text(op, query));
     if (call->listed) {
         require_list(op, call->row_list, call, query);
         require_list(op, call->key_list, call, key);
@@ -161,8 +162,8 @@ void op_require_tokens(OpCall *op, const TokenCall *call)
     if (paged && !op_refused(op)) {
         require_pages(op, call);
     }
-    op_require(op, (call->mode == 0 && !call->causal) || call->mode == CAUSAL, "sparseMode", "value", op->invalid, "sparseMode is %lld, %s",
-               (long long)call->mode, call->causal ? "not 3" : "neither 0 nor 3");
+    op_require(op, (call->mode == 0 && !call->causal) || call->mode == CAUSAL, "sparseMode", "value", op->invalid,
+               "sparseMode is %lld, %s", (long long)call->mode, call->causal ? "not 3" : "neither 0 nor 3");
     op_require(op, is_far(call, call->before), "preTokens", "value", op->invalid, "preTokens is %lld, not %lld",
                (long long)call->before, (long long)call->far);
     op_require(op, is_far(call, call->after), "nextTokens", "value", op->invalid, "nextTokens is %lld, not %lld",
@@ -245,8 +246,9 @@ aclnnStatus op_quantized_indexer(OpCall *op, const TokenCall *call, const Operan
         return op_plan_nothing(op);
     }
     const TokenLayout layout = layout_of(call);
-    const PlannedView views[] = {read(call->query), read(call->key), read(weights), read(call->row_lengths), read(call->key_lengths),
-                                 pages_of(call), write(indices), {NULL, VIEW_READ, NULL}, read(query_scale), read(key_scale)};
+    const PlannedView views[] = {read(call->query), read(call->key), read(weights), read(call->row_lengths),
+                                 read(call->key_lengths), pages_of(call), write(indices), {NULL, VIEW_READ, NULL},
+                                 read(query_scale), read(key_scale)};
     return op_plan_views(op, us_quantized_indexer, &layout, sizeof layout, sizeof views / sizeof *views, views);
 }
 
@@ -316,7 +318,8 @@ Shape op_shape_indexer_statistics(OpCall *op, const Operand *query, const Operan
     return shape;
 }
 
-aclnnStatus op_indexer_statistics(OpCall *op, const TokenCall *call, const Operand *weights, const Operand *maximum, const Operand *sum)
+aclnnStatus op_indexer_statistics(OpCall *op, const TokenCall *call, const Operand *weights, const Operand *maximum,
+                                  const Operand *sum)
 {
     size_t size;
     const ListedTokens *listed = op_refused(op) || op_empty(call->query) ? NULL : list_tokens(op, call, 1, &size);
@@ -348,8 +351,8 @@ static void require_attention_of(OpCall *op, const IndexerLoss *call)
 {
     const TokenCall *tokens = &call->tokens;
     const int64_t heads = op_size(call->query, -2), key_heads = call->one_key ? 1 : heads;
-    op_require(op, op_refused(op) || is_one_of(heads, 32, 128), "query", "heads", op->invalid, "query is %s: it has 32, 64 or 128 heads",
-               op_shape_text(op, call->query));
+    op_require(op, op_refused(op) || is_one_of(heads, 32, 128), "query", "heads", op->invalid,
+               "query is %s: it has 32, 64 or 128 heads", op_shape_text(op, call->query));
     require_heads_of(op, call->query, tokens->query, heads, call->depth);
     require_heads_of(op, call->key, tokens->key, key_heads, call->depth);
     op_require(op, op_given(call->rotary_query) == op_given(call->rotary_key), "keyRope", "together", op->invalid,
@@ -397,10 +400,11 @@ aclnnStatus op_indexer_loss_backward(OpCall *op, const IndexerLoss *call)
     if (listed == NULL) {
         return op_plan_nothing(op);
     }
-    const PlannedView views[] = {read(tokens->query), read(tokens->key), read(call->weights), read(call->indices), read(call->query),
-                                 read(call->key), read(call->rotary_query), read(call->rotary_key), read(call->maximum),
-                                 read(call->sum), read(call->index_maximum), read(call->index_sum), write(call->query_slopes),
-                                 write(call->key_slopes), write(call->weight_slopes), write(call->loss)};
+    const PlannedView views[] = {read(tokens->query), read(tokens->key), read(call->weights), read(call->indices),
+                                 read(call->query), read(call->key), read(call->rotary_query), read(call->rotary_key),
+                                 read(call->maximum), read(call->sum), read(call->index_maximum), read(call->index_sum),
+                                 write(call->query_slopes), write(call->key_slopes), write(call->weight_slopes),
+                                 write(call->loss)};
     return op_plan_views(op, us_indexer_loss_backward, listed, size, sizeof views / sizeof *views, views);
 }
 
@@ -445,9 +449,9 @@ void op_require_sparse_block(OpCall *op, const SparseCall *call)
     const TokenCall *tokens = &call->tokens;
     op_require(op, is_power_of_two(call->block) && call->block <= MOST_BLOCK, "sparseBlockSize", "value", op->invalid,
                "sparseBlockSize is %lld, not 1, 2, 4 … 128", (long long)call->block);
-    op_require(op, op_refused(op) || !is_paged(tokens->key_layout) || op_size(tokens->key, 1) % call->block == 0, "sparseBlockSize",
-               "page", op->invalid, "sparseBlockSize is %lld, key is %s: blocks do not fill a page", (long long)call->block,
-               op_shape_text(op, tokens->key));
+    op_require(op, op_refused(op) || !is_paged(tokens->key_layout) || op_size(tokens->key, 1) % call->block == 0,
+               "sparseBlockSize", "page", op->invalid, "sparseBlockSize is %lld, key is %s: blocks do not fill a page",
+               (long long)call->block, op_shape_text(op, tokens->key));
 }
 
 aclnnStatus op_sparse_attention(OpCall *op, const SparseCall *call)
@@ -487,8 +491,8 @@ void op_require_sparse_gradient(OpCall *op, const SparseCall *call)
     require_together(op, call->rotary_key, call->rotary_query);
     op_require_sparse(op, call);
     const int64_t selected = op_size(call->indices, -1);
-    op_require(op, op_refused(op) || (selected % LEAST_SELECTED == 0 && selected <= MOST_SELECTED), "sparseIndices", "count", op->invalid,
-               "sparseIndices is %s: a token selects 1024, 2048 … 8192", op_shape_text(op, call->indices));
+    op_require(op, op_refused(op) || (selected % LEAST_SELECTED == 0 && selected <= MOST_SELECTED), "sparseIndices", "count",
+               op->invalid, "sparseIndices is %s: a token selects 1024, 2048 … 8192", op_shape_text(op, call->indices));
     op_require(op, call->block == 1 || (is_power_of_two(call->block) && call->block >= 8 && call->block <= 64), "sparseBlockSize",
                "value", op->invalid, "sparseBlockSize is %lld, not 1, 8, 16, 32 or 64", (long long)call->block);
     op_require_same_shape(op, call->slopes, tokens->query);

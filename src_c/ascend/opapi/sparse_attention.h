@@ -35,7 +35,8 @@ aclnnStatus op_lightning_indexer(OpCall *op, const TokenCall *call, const Operan
 aclnnStatus op_quantized_indexer(OpCall *op, const TokenCall *call, const Operand *weights, const Operand *query_scale,
                                  const Operand *key_scale, const Operand *indices);
 
-/* What the gradients are of, and what is selected: indices and slopes of a token have one shape, with the heads of the keys or without. */
+/* What the gradients are of, and what is selected: indices and slopes of a token have one shape, with the heads of the keys or
+ * without. */
 typedef struct IndexerSlopes {
     const Operand *weights, *indices, *slopes, *query_slopes, *key_slopes, *weight_slopes;
 } IndexerSlopes;

@@ -32,7 +32,7 @@ typedef struct Attention {
     float keep;        /* share of kept scores: kept weights are divided by it */
     bool joins;        /* the view of maxima gets log(sum) + maximum, infinity for rows without keys */
     int32_t copies;    /* of every maximum and sum, along the last axis of their views */
-    int64_t mask_rows, mask_keys; /* that have one byte of the mask, which is 0 where they are left out; 0: each score has its own */
+    int64_t mask_rows, mask_keys; /* that have one byte of the mask, 0 where they are left out; 0: each score has its own */
     /* Of us_attention only. */
     int64_t block;     /* keys of a page; 0: the keys lie in turn */
     int64_t shared;    /* keys that every sequence has before its own; not counted by pages */

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-enum { OF_QUERY, OF_KEY1, OF_VALUE1, OF_KEY2, OF_VALUE2, OF_MASK, OF_OUT, OF_MAXIMUM, OF_SUM, OF_SLOPES, TO_QUERY, TO_KEY1, TO_VALUE1,
-       TO_KEY2, TO_VALUE2 };
+enum { OF_QUERY, OF_KEY1, OF_VALUE1, OF_KEY2, OF_VALUE2, OF_MASK, OF_OUT, OF_MAXIMUM, OF_SUM, OF_SLOPES, TO_QUERY, TO_KEY1,
+       TO_VALUE1, TO_KEY2, TO_VALUE2 };
 
 typedef struct Task {
     const View *views;
@@ -33,10 +33,11 @@ typedef struct Parts {
 static void *take_parts(const Task *task, Parts *parts, bool backward)
 {
     const int64_t k = task->keys, d = task->depth, all = us_scratch_count(task->tile, k);
-    float **const arrays[] = {&parts->own.key, &parts->own.value, &parts->other.key, &parts->other.value, &parts->query, &parts->scores,
-                              &parts->out, &parts->slopes, &parts->score_slopes, &parts->query_slopes, &parts->own.key_slopes,
-                              &parts->own.value_slopes};
-    const int64_t sides[][2] = {{all, d}, {all, d}, {k, d}, {k, d}, {1, d}, {1, k}, {1, d}, {1, d}, {1, k}, {1, d}, {all, d}, {all, d}};
+    float **const arrays[] = {&parts->own.key, &parts->own.value, &parts->other.key, &parts->other.value, &parts->query,
+                              &parts->scores, &parts->out, &parts->slopes, &parts->score_slopes, &parts->query_slopes,
+                              &parts->own.key_slopes, &parts->own.value_slopes};
+    const int64_t sides[][2] = {{all, d}, {all, d}, {k, d}, {k, d}, {1, d}, {1, k}, {1, d}, {1, d}, {1, k}, {1, d}, {all, d},
+                                {all, d}};
     return attention_take_arrays(backward ? 12 : 7, arrays, sides);
 }
 
@@ -87,15 +88,15 @@ static void load_second(const Task *task, int64_t line, int64_t m, Pair pair)
 static bool is_masked(const Task *task, int64_t line, int64_t n, int64_t k)
 {
     const View *mask = &task->views[OF_MASK];
-    return !us_view_is_absent(mask) && ((const uint8_t *)mask->data)[line / task->heads * mask->strides[0] + n * mask->strides[2] +
-                                                                     k * mask->strides[4]] != 0;
+    return !us_view_is_absent(mask) && ((const uint8_t *)mask->data)[line / task->heads * mask->strides[0] +
+                                                                     n * mask->strides[2] + k * mask->strides[4]] != 0;
 }
 
 static float *statistic(const Task *task, int operand, int64_t line, int64_t n, int64_t m)
 {
     const View *view = &task->views[operand];
-    return (float *)view->data + line / task->heads * view->strides[0] + line % task->heads * view->strides[1] + n * view->strides[2] +
-           m * view->strides[3];
+    return (float *)view->data + line / task->heads * view->strides[0] + line % task->heads * view->strides[1] +
+           n * view->strides[2] + m * view->strides[3];
 }
 
 /* ---- rows ---- */
@@ -131,7 +132,8 @@ typedef struct Row {
 /* The row's scores, masked and not yet scaled. */
 static KernelStatus find_scores(const Task *task, const Row *row, const Parts *parts)
 {
-    us_linear_load_float(&task->views[OF_QUERY], row_of(task, row->line, row->n, row->m) * task->depth, task->depth, parts->query);
+    us_linear_load_float(&task->views[OF_QUERY], row_of(task, row->line, row->n, row->m) * task->depth, task->depth,
+                         parts->query);
     const KernelStatus status = multiply_pairs(task, parts->query, row->first.key, row->second.key, parts->scores);
     for (int64_t k = 0; k < task->keys; k++) {
         if (is_masked(task, row->line, row->n, k)) {
@@ -200,7 +202,8 @@ static void add_row(const Task *task, const Parts *parts, Pair pair)
 static KernelStatus differentiate_row(const Task *task, const Row *row, const Parts *parts)
 {
     KernelStatus status = find_slopes(task, row, parts);
-    status = status != KERNEL_OK ? status : sum_pairs(task, parts->score_slopes, row->first.key, row->second.key, parts->query_slopes);
+    status = status != KERNEL_OK ? status : sum_pairs(task, parts->score_slopes, row->first.key, row->second.key,
+                                                      parts->query_slopes);
     us_linear_store_float(&task->views[TO_QUERY], row_of(task, row->line, row->n, row->m) * task->depth, task->depth,
                           parts->query_slopes);
     add_row(task, parts, row->first);
@@ -263,8 +266,8 @@ static void differentiate_first(void *context, int64_t piece)
 static void differentiate_second(void *context, int64_t piece)
 {
     Task *task = context;
-    const int64_t tiles = ceiling(task->second, task->tile), line = piece / tiles, m = piece % tiles * task->tile, d = task->depth;
-    const int64_t count = smaller(task->tile, task->second - m);
+    const int64_t tiles = ceiling(task->second, task->tile), line = piece / tiles, m = piece % tiles * task->tile;
+    const int64_t count = smaller(task->tile, task->second - m), d = task->depth;
     Parts parts;
     void *block = begin(task, &parts, true);
     KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
@@ -298,8 +301,9 @@ static Task task_of(const View *views, const FloydAttention *floyd)
 {
     const View *query = &views[OF_QUERY];
     const int64_t keys = views[OF_KEY1].shape[3], depth = query->shape[4];
-    return (Task){.views = views, .scale = floyd->scale, .heads = query->shape[1], .first = query->shape[2], .second = query->shape[3],
-                  .keys = keys, .depth = depth, .tile = larger(1, smaller(TILE, TILE_NUMBERS / us_scratch_count(keys, depth)))};
+    return (Task){.views = views, .scale = floyd->scale, .heads = query->shape[1], .first = query->shape[2],
+                  .second = query->shape[3], .keys = keys, .depth = depth,
+                  .tile = larger(1, smaller(TILE, TILE_NUMBERS / us_scratch_count(keys, depth)))};
 }
 
 /* Tiles of `places` of every batch and head. */
@@ -307,8 +311,8 @@ static void run_tiles(Task *task, int64_t places, ParallelBody *body)
 {
     const View *query = &task->views[OF_QUERY];
     if (task->status == KERNEL_OK) {
-        run_pieces(query->shape[0] * task->heads * ceiling(places, task->tile), us_scratch_count(us_view_elements(query), task->keys), body,
-                   task);
+        run_pieces(query->shape[0] * task->heads * ceiling(places, task->tile),
+                   us_scratch_count(us_view_elements(query), task->keys), body, task);
     }
 }
 

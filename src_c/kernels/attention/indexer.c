@@ -28,8 +28,8 @@ typedef struct Parts {
 static void *take_parts(const Task *task, Parts *parts)
 {
     const int64_t n = task->heads, d = task->depth, k = task->count;
-    float *places, **const arrays[] = {&parts->query, &parts->weights, &parts->keys, &parts->products, &parts->scores, &parts->best,
-                                       &places, &parts->query_scales, &parts->key_scales};
+    float *places, **const arrays[] = {&parts->query, &parts->weights, &parts->keys, &parts->products, &parts->scores,
+                                       &parts->best, &places, &parts->query_scales, &parts->key_scales};
     const int64_t sides[][2] = {{n, d}, {n, 1}, {KEYS, d}, {KEYS, n}, {task->longest, 1}, {k, 1}, {k, 1}, {n, 1}, {KEYS, 1}};
     void *const block = attention_take_arrays(sizeof sides / sizeof *sides, arrays, sides);
     parts->places = block == NULL ? NULL : (void *)places;
@@ -174,7 +174,8 @@ static KernelStatus run(Task *task, ParallelBody *body)
 static KernelStatus select_keys(const View *views, const TokenLayout *layout, bool scaled)
 {
     Task task = {.views = views, .count = views[OF_INDICES].shape[views[OF_INDICES].rank - 1], .scaled = scaled,
-                 .tokens = {*layout, &views[OF_QUERY], &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS], &views[OF_PAGES]}};
+                 .tokens = {*layout, &views[OF_QUERY], &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS],
+                            &views[OF_PAGES]}};
     return run(&task, run_row);
 }
 

@@ -29,8 +29,9 @@ typedef struct Task {
 typedef struct Parts {
     float *query, *weights, *keys, *products, *slopes; /* products become the slopes of them */
     float *query_slopes, *key_slopes, *weight_slopes;
-    int64_t *places;                                           /* keys of their sequence */
-    float *taught, *scores, *wide_query, *wide_keys, *weighed; /* of the teacher: p; the indexer's scores; parts side by side; of heads */
+    int64_t *places; /* keys of their sequence */
+    /* Of the teacher: p, the indexer's scores, parts side by side, and the weights of heads. */
+    float *taught, *scores, *wide_query, *wide_keys, *weighed;
 } Parts;
 
 static int64_t last_size(const View *view, int32_t from_the_end)
@@ -45,8 +46,8 @@ static void *take_parts(const Task *task, Parts *parts)
     float *places, **const arrays[] = {&parts->query, &parts->weights, &parts->keys, &parts->products, &parts->slopes,
                                        &parts->query_slopes, &parts->key_slopes, &parts->weight_slopes, &places, &parts->taught,
                                        &parts->scores, &parts->wide_query, &parts->wide_keys, &parts->weighed};
-    const int64_t sides[][2] = {{n, d}, {n, 1}, {k, d}, {n, k}, {k, 1}, {n, d}, {k, d}, {n, 1}, {k, sizeof(int64_t) / sizeof(float)},
-                                {k, 1}, {k, 1}, {g, both}, {k, both}, {g, k}};
+    const int64_t sides[][2] = {{n, d}, {n, 1}, {k, d}, {n, k}, {k, 1}, {n, d}, {k, d}, {n, 1},
+                                {k, sizeof(int64_t) / sizeof(float)}, {k, 1}, {k, 1}, {g, both}, {k, both}, {g, k}};
     void *const block = attention_take_arrays(task->teacher == NULL ? 9 : 14, arrays, sides);
     parts->places = block == NULL ? NULL : (void *)places;
     return block;
@@ -114,9 +115,11 @@ static KernelStatus add_weights(const Task *task, int64_t number, TokenRow row, 
         load_both(teacher->key, teacher->rotary_key, teacher, at * heads + head, parts->wide_keys + i * both);
     }
     for (int64_t g = 0; g < group; g++) {
-        load_both(teacher->query, teacher->rotary_query, teacher, (number * heads + head) * group + g, parts->wide_query + g * both);
+        load_both(teacher->query, teacher->rotary_query, teacher, (number * heads + head) * group + g,
+                  parts->wide_query + g * both);
     }
-    const KernelStatus status = attention_multiply_matrices(group, keys, both, matrix_of_rows(parts->wide_query, DTYPE_FLOAT32, both),
+    const KernelStatus status = attention_multiply_matrices(group, keys, both,
+                                                            matrix_of_rows(parts->wide_query, DTYPE_FLOAT32, both),
                                                             transposed(matrix_of_rows(parts->wide_keys, DTYPE_FLOAT32, both)),
                                                             parts->weighed, false);
     for (int64_t g = 0; g < group && status == KERNEL_OK; g++) {
@@ -197,7 +200,8 @@ static void find_slopes(const Task *task, int64_t keys, const Parts *parts)
     }
 }
 
-static KernelStatus differentiate_row(const Task *task, int64_t number, TokenRow row, int64_t keys, const Parts *parts, double *loss)
+static KernelStatus differentiate_row(const Task *task, int64_t number, TokenRow row, int64_t keys, const Parts *parts,
+                                      double *loss)
 {
     const int64_t n = task->heads, d = task->depth;
     us_linear_load_float(task->query, number * n * d, n * d, parts->query);
@@ -280,8 +284,8 @@ static KernelStatus run(Task *task)
     attention_fill_zeros(task->query_slopes);
     attention_fill_zeros(task->key_slopes);
     attention_fill_zeros(task->weight_slopes);
-    run_pieces(us_token_sequences(&task->tokens), us_scratch_count(us_view_elements(task->query), task->most), differentiate_sequence,
-               task);
+    run_pieces(us_token_sequences(&task->tokens), us_scratch_count(us_view_elements(task->query), task->most),
+               differentiate_sequence, task);
     return task->status;
 }
 

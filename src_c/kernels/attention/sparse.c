@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum { OF_QUERY, OF_KEY, OF_VALUE, OF_INDICES, OF_ROW_LENGTHS, OF_KEY_LENGTHS, OF_PAGES, OF_ROTARY_QUERY, OF_ROTARY_KEY, OF_OUT,
-       OF_MAXIMUM, OF_SUM, OF_SLOPES, OF_QUERY_SLOPES, OF_KEY_SLOPES, OF_VALUE_SLOPES, OF_ROTARY_QUERY_SLOPES, OF_ROTARY_KEY_SLOPES };
+       OF_MAXIMUM, OF_SUM, OF_SLOPES, OF_QUERY_SLOPES, OF_KEY_SLOPES, OF_VALUE_SLOPES, OF_ROTARY_QUERY_SLOPES,
+       OF_ROTARY_KEY_SLOPES };
 
 typedef struct Task {
     const View *views;
@@ -38,8 +39,8 @@ static void *take_parts(const Task *task, Parts *parts, bool backward)
     float *places, **const arrays[] = {&parts->query, &parts->keys, &parts->values, &parts->scores, &parts->out, &parts->maxima,
                                        &parts->sums, &places, &parts->slopes, &parts->score_slopes, &parts->query_slopes,
                                        &parts->key_slopes, &parts->value_slopes};
-    const int64_t sides[][2] = {{n, both}, {k, both}, {k, d}, {n, k}, {n, d}, {n, 1}, {n, 1}, {k, sizeof(int64_t) / sizeof(float)},
-                                {n, d}, {n, k}, {n, both}, {k, both}, {k, d}};
+    const int64_t sides[][2] = {{n, both}, {k, both}, {k, d}, {n, k}, {n, d}, {n, 1}, {n, 1},
+                                {k, sizeof(int64_t) / sizeof(float)}, {n, d}, {n, k}, {n, both}, {k, both}, {k, d}};
     void *const block = attention_take_arrays(backward ? 13 : 8, arrays, sides);
     parts->places = block == NULL ? NULL : (void *)places;
     return block;
@@ -115,8 +116,8 @@ static KernelStatus attend(const Task *task, int64_t number, TokenRow row, const
         return status;
     }
     weigh(task, keys, parts);
-    return attention_multiply_matrices(task->heads, task->depth, keys, matrix(parts->scores, keys), matrix(parts->values, task->depth),
-                                       parts->out, false);
+    return attention_multiply_matrices(task->heads, task->depth, keys, matrix(parts->scores, keys),
+                                       matrix(parts->values, task->depth), parts->out, false);
 }
 
 static void store_statistic(const Task *task, int operand, int64_t number, const float *from)
@@ -171,7 +172,8 @@ static KernelStatus differentiate_row(const Task *task, int64_t number, int64_t 
     us_linear_load_float(&task->views[OF_MAXIMUM], number * n, n, parts->maxima);
     us_linear_load_float(&task->views[OF_SUM], number * n, n, parts->sums);
     KernelStatus status = find_scores(task, number, keys, parts);
-    const Matrix values = transposed(matrix(parts->values, d)), slopes = matrix(parts->slopes, d), query = matrix(parts->query, both);
+    const Matrix values = transposed(matrix(parts->values, d)), slopes = matrix(parts->slopes, d);
+    const Matrix query = matrix(parts->query, both);
     const Matrix weights = matrix(parts->scores, keys), score_slopes = matrix(parts->score_slopes, keys);
     status = status != KERNEL_OK ? status : attention_multiply_matrices(n, keys, d, slopes, values, parts->score_slopes, false);
     if (status != KERNEL_OK) {
@@ -264,7 +266,8 @@ static Task task_of(const View *views, const SparseAttention *sparse)
                  .value = &views[us_view_is_absent(&views[OF_VALUE]) ? OF_KEY : OF_VALUE],
                  .rotary = us_view_is_absent(rotary) ? 0 : last_size(rotary, 1),
                  .most = us_scratch_count(last_size(&views[OF_INDICES], 1), sparse->block),
-                 .tokens = {sparse->layout, query, &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS], &views[OF_PAGES]}};
+                 .tokens = {sparse->layout, query, &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS],
+                            &views[OF_PAGES]}};
     task.status = us_check_tokens(&task.tokens);
     task.status = task.status != KERNEL_OK ? task.status : us_check_selected(&task.tokens, &views[OF_INDICES], sparse->block);
     return task;

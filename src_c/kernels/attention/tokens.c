@@ -75,7 +75,8 @@ KernelStatus us_check_tokens(const Tokens *tokens)
     const TokenLayout *layout = &tokens->layout;
     const int64_t key_room = layout->paged ? us_scratch_count(tokens->pages->shape[1], tokens->keys->shape[1])
                                            : tokens->keys->shape[!layout->packed_keys];
-    KernelStatus status = check_lengths(tokens->row_lengths, layout->packed_rows, tokens->rows->shape[!layout->packed_rows], "rows");
+    KernelStatus status = check_lengths(tokens->row_lengths, layout->packed_rows, tokens->rows->shape[!layout->packed_rows],
+                                        "rows");
     status = status != KERNEL_OK ? status : check_lengths(tokens->key_lengths, layout->packed_keys, key_room, "keys");
     return status != KERNEL_OK || !layout->paged ? status : check_pages(tokens);
 }
@@ -164,8 +165,8 @@ KernelStatus us_check_selected(const Tokens *tokens, const View *indices, int64_
                 break;
             }
             if (selected >= blocks) {
-                return us_kernel_fault("row %lld selects block %lld of a sequence of %lld", (long long)number, (long long)selected,
-                                       (long long)blocks);
+                return us_kernel_fault("row %lld selects block %lld of a sequence of %lld", (long long)number,
+                                       (long long)selected, (long long)blocks);
             }
         }
     }

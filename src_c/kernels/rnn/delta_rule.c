@@ -6,7 +6,8 @@
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 
-enum { OF_QUERY, OF_KEY, OF_VALUE, OF_BETA, OF_GATE, OF_KEY_GATE, OF_LENGTHS, OF_BEFORE, OF_AFTER, OF_OUT, OF_PLACES, OF_ACCEPTED };
+enum { OF_QUERY, OF_KEY, OF_VALUE, OF_BETA, OF_GATE, OF_KEY_GATE, OF_LENGTHS, OF_BEFORE, OF_AFTER, OF_OUT, OF_PLACES,
+       OF_ACCEPTED };
 
 typedef struct Task {
     const View *views;
@@ -33,12 +34,13 @@ static KernelStatus check_lengths(const View *lengths, int64_t tokens, const Del
     for (int64_t s = 0; s < lengths->shape[0]; s++) {
         const int64_t length = whole_at(lengths, s);
         if (length < rule->whole || (rule->longest > 0 && length > rule->longest) || length > tokens - end) {
-            return us_kernel_fault("sequence %lld has %lld tokens, behind %lld of %lld", (long long)s, (long long)length, (long long)end,
-                                   (long long)tokens);
+            return us_kernel_fault("sequence %lld has %lld tokens, behind %lld of %lld", (long long)s, (long long)length,
+                                   (long long)end, (long long)tokens);
         }
         end += length;
     }
-    return end == tokens ? KERNEL_OK : us_kernel_fault("the sequences have %lld tokens of %lld", (long long)end, (long long)tokens);
+    return end == tokens ? KERNEL_OK : us_kernel_fault("the sequences have %lld tokens of %lld", (long long)end,
+                                                       (long long)tokens);
 }
 
 static KernelStatus check_places(const View *views)
@@ -53,7 +55,8 @@ static KernelStatus check_places(const View *views)
     for (int64_t s = 0; !us_view_is_absent(accepted) && s < accepted->shape[0]; s++) {
         const int64_t count = whole_at(accepted, s), length = whole_at(&views[OF_LENGTHS], s);
         if (count < 1 || count > length) {
-            return us_kernel_fault("sequence %lld has %lld accepted tokens of %lld", (long long)s, (long long)count, (long long)length);
+            return us_kernel_fault("sequence %lld has %lld accepted tokens of %lld", (long long)s, (long long)count,
+                                   (long long)length);
         }
     }
     return KERNEL_OK;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum { CHUNK = 128, TOKENS = 128 }; /* columns of a piece, of one stream; tokens of a block */
-enum { BY_X, BY_PHI, BY_ALPHA, BY_LAYER, BY_WEIGHTS, BY_MIX, INVERSE, PRODUCT, READ, WEIGHTS, GAMMA, MORE, TO_X, TO_PHI, TO_ALPHA, TO_BIAS,
-       TO_GAMMA };
+enum { BY_X, BY_PHI, BY_ALPHA, BY_LAYER, BY_WEIGHTS, BY_MIX, INVERSE, PRODUCT, READ, WEIGHTS, GAMMA, MORE, TO_X, TO_PHI, TO_ALPHA,
+       TO_BIAS, TO_GAMMA };
 
 typedef struct Task {
     const View *views;
@@ -49,7 +49,8 @@ static void differentiate_token(void *context, int64_t token)
 {
     Task *task = context;
     const int64_t n = task->streams, k = task->mixing;
-    float *parts = task->parts + token * k, *slopes = task->products + token * k, inverse, product[MIX_LIMIT], gates[STREAM_LIMIT];
+    float *parts = task->parts + token * k, *slopes = task->products + token * k, inverse;
+    float product[MIX_LIMIT], gates[STREAM_LIMIT];
     find_read_slopes(task, token, parts);
     load(task, READ, token * n, n, gates);
     for (int64_t i = 0; i < n; i++) {
@@ -101,7 +102,8 @@ typedef struct Columns {
     float x[TOKENS * CHUNK], scaled[TOKENS * CHUNK], slopes[TOKENS * CHUNK];
 } Columns;
 
-static void store_slopes(const Task *task, Columns *columns, int64_t token, int64_t t, int64_t stream, int64_t column, int64_t count)
+static void store_slopes(const Task *task, Columns *columns, int64_t token, int64_t t, int64_t stream, int64_t column,
+                         int64_t count)
 {
     const int64_t n = task->streams, d = task->width, begin = (token * n + stream) * d + column;
     const bool adds = !us_view_is_absent(&task->views[MORE]);
@@ -119,7 +121,8 @@ static void store_slopes(const Task *task, Columns *columns, int64_t token, int6
     us_linear_store_float(&task->views[TO_X], begin, count, more);
 }
 
-static KernelStatus differentiate_block(const Task *task, Columns *columns, int64_t first, int64_t stream, int64_t column, int64_t count)
+static KernelStatus differentiate_block(const Task *task, Columns *columns, int64_t first, int64_t stream, int64_t column,
+                                        int64_t count)
 {
     const int64_t n = task->streams, d = task->width, k = task->mixing, tokens = smaller(TOKENS, task->tokens - first);
     const Matrix products = matrix_of_rows(task->products + first * k, DTYPE_FLOAT32, k);
@@ -129,11 +132,12 @@ static KernelStatus differentiate_block(const Task *task, Columns *columns, int6
             columns->scaled[t * count + c] = columns->x[t * count + c] * columns->gamma[c];
         }
     }
-    KernelStatus status = attention_multiply_matrices(tokens, count, k, products, matrix_of_rows(columns->phi, DTYPE_FLOAT32, count),
-                                                      columns->slopes, false);
+    KernelStatus status = attention_multiply_matrices(tokens, count, k, products,
+                                                      matrix_of_rows(columns->phi, DTYPE_FLOAT32, count), columns->slopes, false);
     status = status != KERNEL_OK ? status
                                  : attention_multiply_matrices(k, count, tokens, transposed(products),
-                                                               matrix_of_rows(columns->scaled, DTYPE_FLOAT32, count), columns->of_phi, true);
+                                                               matrix_of_rows(columns->scaled, DTYPE_FLOAT32, count),
+                                                               columns->of_phi, true);
     for (int64_t t = 0; t < tokens && status == KERNEL_OK; t++) {
         store_slopes(task, columns, first + t, t, stream, column, count);
     }

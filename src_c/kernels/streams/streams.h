@@ -1,5 +1,5 @@
-/* Residual streams that are mixed before and after a layer: manifold-constrained hyper-connections. Every token has N streams of D
- * numbers. In float32, sums along D in double; results are rounded once. The same bits for any number of threads. */
+/* Residual streams that are mixed before and after a layer: manifold-constrained hyper-connections. Every token has N streams of
+ * D numbers. In float32, sums along D in double; results are rounded once. The same bits for any number of threads. */
 #ifndef UNDERSTUDY_STREAMS_H
 #define UNDERSTUDY_STREAMS_H
 
@@ -19,11 +19,12 @@ typedef struct ReadStreams {
     bool has_mix; /* alpha has three numbers; else there is no mix, and epsilon counts for the weights as well */
 } ReadStreams;
 
-/* inverse = 1 / sqrt(mean of x^2 + norm_epsilon), product = (x gamma) phi^T over the N D numbers of a token, and of its parts, the
- * first two of N numbers: read = sigmoid(inverse product alpha[0] + bias) + epsilon, weights = 2 sigmoid(inverse product alpha[1] +
- * bias), mix = inverse product alpha[2] + bias. layer = the sum over i of read[i] * x[i].
- * views: x [tokens…, N, D], phi [K, N D], alpha, bias [K], gamma? [N, D], layer [tokens…, D], weights [tokens…, N], mix?, of K - 2 N
- * numbers for each token or, without a mix, of any number of zeros, inverse? [tokens…], product? [tokens…, K], read? [tokens…, N]. */
+/* inverse = 1 / sqrt(mean of x^2 + norm_epsilon), product = (x gamma) phi^T over the N D numbers of a token, and of its parts,
+ * the first two of N numbers: read = sigmoid(inverse product alpha[0] + bias) + epsilon, weights = 2 sigmoid(inverse product
+ * alpha[1] + bias), mix = inverse product alpha[2] + bias. layer = the sum over i of read[i] * x[i].
+ * views: x [tokens…, N, D], phi [K, N D], alpha, bias [K], gamma? [N, D], layer [tokens…, D], weights [tokens…, N], mix?, of
+ * K - 2 N numbers for each token or, without a mix, of any number of zeros, inverse? [tokens…], product? [tokens…, K], read?
+ * [tokens…, N]. */
 Kernel us_read_streams;
 
 typedef struct ReadStreamsBackward {
@@ -31,8 +32,8 @@ typedef struct ReadStreamsBackward {
 } ReadStreamsBackward;
 
 /* Its gradients where there is a mix.
- * views: x, phi, alpha, dlayer, dweights, dmix, inverse, product, read, weights, gamma?, more? as x, then dx = the gradient + more,
- * dphi, dalpha, dbias and dgamma?. */
+ * views: x, phi, alpha, dlayer, dweights, dmix, inverse, product, read, weights, gamma?, more? as x, then dx = the gradient +
+ * more, dphi, dalpha, dbias and dgamma?. */
 Kernel us_read_streams_backward;
 
 #endif
