@@ -154,3 +154,68 @@ def test_gradients_of_reading(kind, layout, rows, width, tokens):
         count = int(numpy.prod(tokens))
         for actual, values, of in zip(own, expected, (kind, *["F32"] * 4)):
             close(actual, values, of, width + count)
+
+
+# ---- attention of residuals ------------------------------------------------------------------------------------------------
+
+WEIGHED = [(1, 1, 1), (3, 4, 64), (70, 2, 257), (7, 100, 33), (150, 5, 600)]  # tokens, blocks, numbers
+RESIDUALS = ("partialBlock", "blockRes", "projWeight", "normWeight")
+
+
+def weighed(rows, projection, norm, epsilon):
+    """By NumPy or torch."""
+    inverse = ((rows * rows).sum(-1) / rows.shape[-1] + epsilon) ** -0.5
+    scores = (rows * inverse[..., None] * (projection * norm)).sum(-1)
+    powers = scores.exp() if hasattr(scores, "exp") else numpy.exp(scores)
+    weights = powers / powers.sum(-1)[..., None]
+    return (weights[..., None] * rows).sum(-2), inverse, weights
+
+
+def residuals(tokens, blocks, numbers, kind):
+    """Scores of a few units."""
+    return (drawn((tokens, numbers), 13, kind), drawn((tokens, blocks, numbers), 14, kind),
+            drawn((numbers,), 15, kind), drawn((numbers,), 16, kind))  # fmt: skip
+
+
+def rows_of(partial, blocks):
+    return numpy.concatenate([blocks, partial[:, None]], 1)
+
+
+@pytest.mark.parametrize("size", WEIGHED)
+@pytest.mark.parametrize("kind, layout", [*zip(("F16", "BF16", "F32"), LAYOUTS)])
+@pytest.mark.parametrize("backward", [True, False])
+def test_attention_of_residuals(backward, kind, layout, size):
+    given = residuals(*size, kind)
+    expected = weighed(rows_of(*given[:2]), *given[2:], 1e-3)
+    own = call("BlockAttentionResiduals", **{name: tensor(values, kind, layout) for name, values in zip(RESIDUALS, given)},
+               validBlockNum=-1, normEps=1e-3, needBackward=backward, hiddenStates=empty(given[0].shape, kind, layout),
+               invNorm=empty(expected[1].shape, "F32", layout) if backward else None,
+               probs=empty(expected[2].shape, "F32", layout) if backward else None)  # fmt: skip
+    for actual, values, of in zip(own if backward else [own], expected, (kind, "F32", "F32")):
+        close(actual, values, of, size[2] + size[1])
+
+
+@pytest.mark.parametrize("size", WEIGHED)
+@pytest.mark.parametrize("kind, layout", [*zip(("F16", "BF16", "F32"), LAYOUTS)])
+def test_gradients_of_attention_of_residuals(kind, layout, size):
+    torch = pytest.importorskip("torch")
+    given, slopes = residuals(*size, kind), drawn((size[0], size[2]), 17, kind)
+    tensors = [torch.tensor(values, requires_grad=True) for values in given]
+    out, inverse, weights = weighed(torch.cat([tensors[1], tensors[0][:, None]], 1), *tensors[2:], 1e-3)
+    expected = [values.numpy() for values in torch.autograd.grad(out, tensors, torch.tensor(slopes))]
+    shapes = [values.shape if at != 2 else (1, size[2]) for at, values in enumerate(given)]
+    own = call("BlockAttentionResidualsGrad",
+               **{name: tensor(values.reshape(shape), kind, layout) for name, values, shape in zip(RESIDUALS, given, shapes)},
+               gradHiddenStates=tensor(slopes, kind, layout), invNorm=tensor(inverse.detach().numpy(), "F32", layout),
+               probs=tensor(weights.detach().numpy(), "F32", layout), validBlockNum=7,
+               **{f"grad{name[0].upper()}{name[1:]}": empty(shape, kind, layout)
+                  for name, shape in zip(RESIDUALS, shapes)})  # fmt: skip
+    for actual, values, shape in zip(own, expected, shapes):
+        close(actual, values.reshape(shape), kind, size[2] + size[1])
+
+
+def test_no_residuals():
+    own = call("BlockAttentionResiduals", partialBlock=empty((0, 8), "F16"), blockRes=empty((0, 2, 8), "F16"),
+               projWeight=empty((8,), "F16"), normWeight=empty((8,), "F16"), validBlockNum=-1, normEps=1e-6, needBackward=False,
+               hiddenStates=empty((0, 8), "F16"), invNorm=None, probs=None)  # fmt: skip
+    assert own.shape == (0, 8)

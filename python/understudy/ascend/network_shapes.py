@@ -123,6 +123,11 @@ def stream_mix(x, phi):
     return [*x[:-1], x[-2]] if orders in (0, x[-2] ** 2) else [*x[:-2], orders]
 
 
+@shape_function
+def weighed_blocks(blocks):
+    return [blocks[0], blocks[1] + 1]
+
+
 # ---- recurrent networks ----------------------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,11 @@ Shape op_shape_stream_mix(OpCall *op, const Operand *x, const Operand *phi)
     return op_size(phi, 0) == 2 * STREAMS + ORDERS ? op_shape_stream_parts(op, x, ORDERS) : op_shape_stream_matrices(op, x);
 }
 
+Shape op_shape_weighed_blocks(OpCall *op, const Operand *blocks)
+{
+    return op_shape_stream_parts(op, blocks, op_size(blocks, 1) + 1);
+}
+
 static aclnnStatus plan(OpCall *op, Kernel *kernel, const void *attributes, size_t size, Operands inputs, Operands outputs)
 {
     return op_refused(op) ? op_plan_nothing(op) : op_plan_operands(op, kernel, attributes, size, inputs, outputs);
@@ -88,4 +93,15 @@ aclnnStatus op_read_streams_backward(OpCall *op, float epsilon, Operands inputs,
 {
     const ReadStreamsBackward how = {.epsilon = epsilon};
     return plan(op, us_read_streams_backward, &how, sizeof how, inputs, outputs);
+}
+
+aclnnStatus op_weigh_blocks(OpCall *op, double epsilon, Operands inputs, Operands outputs)
+{
+    const WeighBlocks how = {.epsilon = epsilon};
+    return plan(op, us_weigh_blocks, &how, sizeof how, inputs, outputs);
+}
+
+aclnnStatus op_weigh_blocks_backward(OpCall *op, Operands inputs, Operands outputs)
+{
+    return plan(op, us_weigh_blocks_backward, NULL, 0, inputs, outputs);
 }

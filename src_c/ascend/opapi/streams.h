@@ -18,10 +18,14 @@ Shape op_shape_stream_products(OpCall *op, const Operand *x, const Operand *phi)
 bool op_is_mixing(const Operand *phi, bool mixes);
 /* Of the mix: matrices, or N! numbers where phi has rows for these. */
 Shape op_shape_stream_mix(OpCall *op, const Operand *x, const Operand *phi);
+/* Of blocks [tokens, N, D]: a number for each of a token's blocks and for the partial one. */
+Shape op_shape_weighed_blocks(OpCall *op, const Operand *blocks);
 
 aclnnStatus op_mix_streams(OpCall *op, Operands inputs, const Operand *out);
 aclnnStatus op_mix_streams_backward(OpCall *op, Operands inputs, Operands outputs);
 aclnnStatus op_read_streams(OpCall *op, const ReadStreams *how, Operands inputs, Operands outputs);
 aclnnStatus op_read_streams_backward(OpCall *op, float epsilon, Operands inputs, Operands outputs);
+aclnnStatus op_weigh_blocks(OpCall *op, double epsilon, Operands inputs, Operands outputs);
+aclnnStatus op_weigh_blocks_backward(OpCall *op, Operands inputs, Operands outputs);
 
 #endif

@@ -36,4 +36,18 @@ typedef struct ReadStreamsBackward {
  * more, dphi, dalpha, dbias and dgamma?. */
 Kernel us_read_streams_backward;
 
+typedef struct WeighBlocks {
+    double epsilon;
+} WeighBlocks;
+
+/* Attention of residuals: of a token's rows, which are its blocks and last the partial one, the inverse = 1 / sqrt(mean of row^2 +
+ * epsilon), the probabilities = softmax(inverse * the sum of row * projection * norm), out = the sum of rows by probabilities.
+ * views: partial [tokens, D], blocks [tokens, N, D], projection and norm [D], out as the partial block, inverse? and
+ * probabilities? [tokens, N + 1]. */
+Kernel us_weigh_blocks;
+
+/* Its gradients. views: partial, blocks, projection, norm, dout, inverse, probabilities, then dpartial, dblocks, dprojection and
+ * dnorm. */
+Kernel us_weigh_blocks_backward;
+
 #endif
