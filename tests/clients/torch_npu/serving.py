@@ -3,6 +3,7 @@
 Each function takes the adapter, whose functions take and change tensors of the host here, or None, and gives tensors.
 """
 
+import ctypes
 import importlib
 
 import torch
@@ -32,11 +33,20 @@ class Adapter:
             operands, named = _pytree.tree_map_only(torch.Tensor, lambda tensor: there[id(tensor)], (operands, named))
             results = getattr(self.module, name)(*operands, **named)
             for tensor in tensors:
-                if not tensor.requires_grad:
+                if tensor.device.type == "cpu" and not tensor.requires_grad:
                     tensor.copy_(there[id(tensor)])
             return _pytree.tree_map_only(torch.Tensor, torch.Tensor.cpu, results)
 
         return call
+
+    def in_blocks(self, matrix):
+        """In the adapter's format 29: blocks of 16 rows and 32 bytes, which are copied, since npu_format_cast is not emulated."""
+        (rows, columns), width, size = matrix.shape, 32 // matrix.element_size(), ctypes.c_size_t(matrix.nbytes)
+        blocks = matrix.view(rows // 16, 16, columns // width, width).permute(2, 0, 1, 3).contiguous()
+        there = self.module.empty_with_format(matrix.shape, dtype=matrix.dtype, device=self.device, acl_format=29)
+        places = ctypes.c_void_p(there.data_ptr()), ctypes.c_void_p(blocks.data_ptr())
+        assert ctypes.CDLL("libascendcl.so").aclrtMemcpy(places[0], size, places[1], size, 1) == 0
+        return there
 
 
 def wave(*shape: int, dtype=torch.float16, step: float = 0.7):
@@ -760,3 +770,38 @@ def npu_sparse_lightning_indexer_grad_kl_loss(npu):
         loss.backward()
         found = [*(part.grad.half() for part in parts), loss]
     return found[0], found[1][:, ::29], *found[2:]
+
+
+# ---- what latent attention does before attention ----
+
+
+def latent_attention(npu, name: str, **attributes):
+    x, down, up = (wave(*shape, dtype=torch.bfloat16, step=step) / 20 for shape, step in (((2, 1024), 0.7), ((1024, 1536), 0.7), ((1536, 2 * 192), 0.3)))
+    up_key, down_key = wave(2, 128, 512, dtype=torch.bfloat16), wave(1024, 576, dtype=torch.bfloat16, step=0.37)
+    gammas = wave(1536, dtype=torch.bfloat16), wave(512, dtype=torch.bfloat16, step=0.9)
+    sin, cos = (wave(2, 64, dtype=torch.bfloat16, step=step) for step in (0.4, 0.5))
+    caches, index = [torch.zeros(2, 16, 1, width, dtype=torch.bfloat16) for width in (512, 64)], torch.tensor([5, 17])
+    if npu:
+        places = {"cache_index": index} if "query_norm_flag" in attributes else {}
+        weights = [npu.in_blocks(down), npu.in_blocks(up), up_key, npu.in_blocks(down_key)]
+        results = getattr(npu, name)(x, *weights, *gammas, sin, cos, *([] if places else [index]), *caches, **places, **attributes)
+        return results[:2] + (results[3:4] if places else ()), caches
+    x, down, up, up_key, down_key, sin, cos = (tensor.double() for tensor in (x, down, up, up_key, down_key, sin, cos))
+    inner = attributes.get("qc_qr_scale", 1) * normalized(x @ down, gammas[0].double(), 1e-5)
+    heads, latent = (inner @ up).view(2, 2, 192), x @ down_key
+    query = torch.einsum("thd,hdl->thl", heads[..., :128], up_key)
+    parts = attributes.get("kc_scale", 1) * normalized(latent[:, :512], gammas[1].double(), 1e-5), turned(latent[:, 512:], cos, sin, True)
+    for cache, part in zip(caches, parts):
+        cache.flatten(0, 1)[index] = part.bfloat16()[:, None]
+    rope = turned(heads[..., 128:], cos[:, None], sin[:, None], True)
+    return query.bfloat16(), rope.bfloat16(), [inner.bfloat16()] if "query_norm_flag" in attributes else [], caches
+
+
+@operator
+def npu_mla_prolog_v2(npu):
+    return latent_attention(npu, "npu_mla_prolog_v2")
+
+
+@operator
+def npu_mla_prolog_v3(npu):
+    return latent_attention(npu, "npu_mla_prolog_v3", query_norm_flag=True, qc_qr_scale=1.5, kc_scale=0.5)
