@@ -84,7 +84,8 @@ def test_forward(kind, layout, case):
     like = lambda values, of: empty(case.laid_out(values).shape, of, layout)
     for wanted in (1, 0):
         own = call("BlockSparseAttention", query=case.put(q, kind, layout), key=case.put(k, kind, layout),
-                   value=case.put(v, kind, layout), blockSparseMaskOptional=tensor(case.mask * 3, "I8", layout),
+                   value=case.put(v, kind, layout),
+                   blockSparseMaskOptional=tensor(case.mask * 3 if wanted else case.mask, "I8" if wanted else "B", layout),
                    blockTableOptional=None, innerPrecise=0, blockSize=0, softmaxLseFlag=wanted, attentionOut=like(y, kind),
                    softmaxLseOptional=like(joint, "F32") if wanted else None, **case.arguments())  # fmt: skip
         near(case.back(own[0] if wanted else own), y, kind, 128 * 8)

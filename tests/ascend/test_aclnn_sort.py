@@ -355,7 +355,7 @@ def test_what_a_sampler_chooses_from(normalized):
         places, probs = call(
             "TopKTopPSampleV2", logits=tensor(scores, kind, layout), topK=tensor(k, "I32"), topP=tensor(p, kind), q=None,
             minPs=tensor(least, kind), eps=1e-8, isNeedLogits=False, topKGuess=1, ksMax=40, inputIsLogits=not normalized,
-            isNeedSampleResult=True, logitsSelectIdx=empty((6,), "I64"), logitsTopKPSelect=None,
+            isNeedSampleResult=True, logitsSelectIdx=empty((6, 1), "I64"), logitsTopKPSelect=None,
             logitsIdx=empty((6, 40), "I64", layout), logitsSortMasked=empty((6, 40), "F32", layout))[1:]  # fmt: skip
         for row, (columns, kept, prob) in enumerate(sampled(scores, k, p, least, 40, normalized)):
             np.testing.assert_array_equal(places[row], [*columns, *[0] * (40 - len(columns))])

@@ -142,7 +142,7 @@ Shape op_shape_expert_counts(OpCall *op, int64_t mode, int64_t counting_mode, bo
 
 int64_t op_active_experts(IntArguments active, int64_t experts)
 {
-    return active.given ? active.values[1] - active.values[0] : experts;
+    return active.count > 0 ? active.values[1] - active.values[0] : experts;
 }
 
 Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted, const Operand *counts)
@@ -157,8 +157,8 @@ Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts,
 static RouteTokens how_to_route(const TokenRoute *route)
 {
     return (RouteTokens){.choices = op_choices(route->experts), .limit = route->limit,
-                         .begin = route->active.given ? route->active.values[0] : 0,
-                         .end = route->active.given ? route->active.values[1] : route->limit,
+                         .begin = route->active.count > 0 ? route->active.values[0] : 0,
+                         .end = route->active.count > 0 ? route->active.values[1] : route->limit,
                          .capacity = route->capacity, .row_axes = route->capacity > 0 ? 2 : 1, .counts = route->counting,
                          .skips = route->skips, .in_order = route->in_order, .first = route->first,
                          .own_gates = route->own_gates};
