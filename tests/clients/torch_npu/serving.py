@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 from torch.utils import _pytree
 
-OPERATORS = {}
+OPERATORS = {}  # name -> a function of a device that gives numbers
 
 
 def operator(function):
@@ -220,13 +220,13 @@ def npu_attention_update(npu):
 
 @operator
 def npu_top_k_top_p_sample(npu):
-    found = []
+    counts, found = torch.tensor([5, 40, 3], dtype=torch.int32), []
     for dtype in (torch.float16, torch.bfloat16):
-        logits, q = wave(3, 40, dtype=dtype) * 4, wave(3, 40, dtype=torch.float32).abs() + 0.5
+        logits, q, masses = wave(3, 40, dtype=dtype) * 4, wave(3, 40, dtype=torch.float32).abs() + 0.5, torch.tensor([0.6, 0.9, 1.0]).to(dtype)
         if npu:
-            found += npu.npu_top_k_top_p_sample(logits, torch.tensor([5, 40, 3]).int(), torch.tensor([0.6, 0.9, 1.0], dtype=dtype), q, is_need_logits=True)
+            found += npu.npu_top_k_top_p_sample(logits, counts, masses, q, is_need_logits=True)
         else:
-            found += sampled_tokens(logits, [5, 40, 3], torch.tensor([0.6, 0.9, 1.0], dtype=dtype).tolist(), q)
+            found += sampled_tokens(logits, counts.tolist(), masses.tolist(), q)
     return found
 
 
@@ -292,9 +292,10 @@ def npu_sparse_flash_attention(npu):
     return result.half(), *(part.view(2, 1, 3, 4).float() for part in (maximum, total))
 
 
-def delta_rule(query, key, value, state, beta, scale, gates):
-    """Of one sequence: the results and the states after each token."""
-    results, states, many = [], [], value.shape[1] // key.shape[1]
+def delta_rule(rows, operands, state, scale):
+    """Of the tokens of one sequence: the results and the states after each token."""
+    query, key, value, beta, gates = (operand[rows].double() for operand in operands)
+    results, states, state, many = [], [], state.double(), value.shape[1] // key.shape[1]
     for q, k, v, b, g in zip(query.repeat_interleave(many, 1), key.repeat_interleave(many, 1), value, beta, gates):
         state = state * g.exp()[:, None, None]
         state = state + torch.einsum("hv,hk->hvk", (v - (state @ k[..., None])[..., 0]) * b[:, None], k)
@@ -320,9 +321,8 @@ def npu_recurrent_gated_delta_rule(npu):
                 ssm_state_indices=places.int(), num_accepted_tokens=None if accepted is None else accepted.int())  # fmt: skip
         else:
             starts = places[torch.tensor([0, 2]) + (0 if accepted is None else accepted - 1)]
-            before = state[starts].double()
-            parts = [delta_rule(*(tensor[rows].double() for tensor in (query, key, value)), start, beta[rows].double(), 0.25, gates[rows].double())
-                     for rows, start in zip((slice(0, 2), slice(2, 5)), before)]
+            parts = [delta_rule(rows, (query, key, value, beta, gates), start, 0.25)
+                     for rows, start in zip((slice(0, 2), slice(2, 5)), state[starts])]  # fmt: skip
             result = torch.cat([part[0] for part in parts]).bfloat16()
             state[places] = torch.cat([part[1] for part in parts]).bfloat16()
         found += [result, state]
@@ -339,8 +339,8 @@ def npu_chunk_gated_delta_rule(npu):
                                                     actual_seq_lengths=torch.tensor([2, 3]).int())
         else:
             decay = torch.zeros(5, 4) if given is None else given
-            parts = [delta_rule(*(tensor[rows].double() for tensor in (query, key, value)), start.double(), beta[rows].double(), 0.25, decay[rows].double())
-                     for rows, start in zip((slice(0, 2), slice(2, 5)), state)]
+            parts = [delta_rule(rows, (query, key, value, beta, decay), start, 0.25)
+                     for rows, start in zip((slice(0, 2), slice(2, 5)), state)]  # fmt: skip
             found += [torch.cat([part[0] for part in parts]).bfloat16(), torch.stack([part[1][-1] for part in parts]).bfloat16()]
     return found
 
@@ -615,8 +615,9 @@ def npu_nsa_select_attention_infer(npu):
     for batch, length in enumerate((70, 128)):
         keys, values = (cache[pages[batch]].flatten(0, 1)[:length].double() for cache in (key, value))
         for head in range(4):
-            seen = torch.cat([torch.arange(64 * block, min(64 * block + 64, length)) for block in chosen[batch, head // 2].tolist() if block >= 0])
-            result[batch, 0, head] = attention_to(query[batch, 0, head : head + 1].double(), keys[:, head // 2], values[:, head // 2], 0.07, seen)[0]
+            own, blocks = head // 2, chosen[batch, head // 2].tolist()
+            tokens = torch.cat([torch.arange(64 * block, min(64 * block + 64, length)) for block in blocks if block >= 0])
+            result[batch, 0, head] = attention_to(query[batch, 0, [head]].double(), keys[:, own], values[:, own], 0.07, tokens)[0]
     return result.half()
 
 
@@ -753,7 +754,8 @@ def npu_sparse_flash_attention_grad(npu):
 
 @operator
 def npu_sparse_lightning_indexer_grad_kl_loss(npu):
-    query, key, query_index, key_index, weights = wave(1, 2, 32, 512), wave(1, 1100, 1, 512, step=0.37), wave(1, 2, 8, 128, step=0.6), wave(1, 1100, 1, 128, step=0.23), wave(1, 2, 8, step=0.9)
+    query, key, weights = wave(1, 2, 32, 512), wave(1, 1100, 1, 512, step=0.37), wave(1, 2, 8, step=0.9)
+    query_index, key_index = wave(1, 2, 8, 128, step=0.6), wave(1, 1100, 1, 128, step=0.23)
     rope, key_rope = wave(1, 2, 32, 64, step=0.5), wave(1, 1100, 1, 64, step=0.9)
     chosen = (torch.arange(1024) * 3 + torch.arange(2)[:, None]) % 1099
     q, k = torch.cat([query, rope], -1).double()[0], torch.cat([key, key_rope], -1).double()[0, :, 0]
@@ -776,7 +778,8 @@ def npu_sparse_lightning_indexer_grad_kl_loss(npu):
 
 
 def latent_attention(npu, name: str, **attributes):
-    x, down, up = (wave(*shape, dtype=torch.bfloat16, step=step) / 20 for shape, step in (((2, 1024), 0.7), ((1024, 1536), 0.7), ((1536, 2 * 192), 0.3)))
+    x, down = wave(2, 1024, dtype=torch.bfloat16), wave(1024, 1536, dtype=torch.bfloat16)
+    up = wave(1536, 2 * 192, dtype=torch.bfloat16, step=0.3)
     up_key, down_key = wave(2, 128, 512, dtype=torch.bfloat16), wave(1024, 576, dtype=torch.bfloat16, step=0.37)
     gammas = wave(1536, dtype=torch.bfloat16), wave(512, dtype=torch.bfloat16, step=0.9)
     sin, cos = (wave(2, 64, dtype=torch.bfloat16, step=step) for step in (0.4, 0.5))
