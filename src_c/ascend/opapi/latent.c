@@ -173,7 +173,7 @@ static void require_index(OpCall *op, const Latent *call)
     if (op_refused(op)) {
         return;
     }
-    Shape shape = with_tokens(call, 0, NULL);
+    Shape shape = with_tokens(call, 0, (const int64_t[]){0});
     if (is_of_pages(call) && !is_flat(call)) {
         shape.sizes[1] = ceiling(op_size(call->x, 1), op_size(call->kv_cache, 1));
     }
