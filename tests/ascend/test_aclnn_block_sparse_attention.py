@@ -23,7 +23,8 @@ class Case:
 
     def __init__(self, layout, rows, keys, row_lengths, key_lengths, heads, key_heads, depth, block, of_lengths):
         self.layout, self.packed, self.block = layout, layout == "TND", block
-        self.given = row_lengths, key_lengths
+        absent = [] if layout == "BNSD" else None  # which is the same
+        self.given = row_lengths or absent, key_lengths or absent
         self.rows, self.keys = row_lengths or [rows] * 2, key_lengths or [keys] * 2
         batches = 1 if self.packed else 2
         self.row_shape = (batches, heads, sum(self.rows) if self.packed else rows, depth)
@@ -105,7 +106,8 @@ def test_gradients(kind, layout, case):
     y, joint, *gradients = computed(case, q, k, v, dy, kind)
     found = call("BlockSparseAttentionGrad", dout=case.put(dy, kind, layout), query=case.put(q, kind, layout),
                  key=case.put(k, kind, layout), value=case.put(v, kind, layout), attentionOut=case.put(y, kind, layout),
-                 softmaxLse=case.put(joint, "F32", layout), blockSparseMaskOptional=tensor(case.mask, "B", layout),
+                 softmaxLse=case.put(joint, "F32", layout),
+                 blockSparseMaskOptional=tensor(case.mask, "I8" if kind == "F16" else "B", layout),
                  **{name: empty(case.laid_out(values).shape, kind, layout)
                     for name, values in zip(("dq", "dk", "dv"), (q, k, v))},
                  **case.arguments())  # fmt: skip

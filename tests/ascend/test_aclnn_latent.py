@@ -97,9 +97,9 @@ class Case:
             given["dequantScaleQNopeOutOptional"] = empty((tokens, self.heads, 1), "F32", layout) if whole_query else None
         if version == 3:
             given.update(
-                actualSeqLenOptional=None if ends is None else tensor(ends, "I32", layout), queryNormFlag=norm,
+                actualSeqLenOptional=None if ends is None else tensor(ends, "I32", layout), kNopeClipAlphaOptional=None,
                 weightQuantMode=self.weights, kvCacheQuantMode=self.caches, queryQuantMode=int(whole_query), ckvkrRepoMode=0,
-                quantScaleRepoMode=0, tileSize=128, kNopeClipAlpha=1.0, qcQrScale=self.factors[0], kcScale=self.factors[1],
+                quantScaleRepoMode=0, tileSize=128, qcQrScale=self.factors[0], kcScale=self.factors[1],
                 queryNormOutOptional=empty((*self.shape, self.rank), kind(half), layout) if norm else None,
                 dequantScaleQNormOutOptional=empty((tokens, 1), "F32", layout) if norm and half else None)  # fmt: skip
         call(NAMES[version], **given)
@@ -249,8 +249,8 @@ def arguments(index, caches, outs, mode, ends=None):
     own = lambda values: tensor(values, "BF16")
     return [own(case.x), blocked(case.dq, "BF16"), blocked(case.uq, "BF16"), own(case.uk), blocked(case.dkv, "BF16"),
             own(case.q_gamma), own(case.kv_gamma), own(case.sin), own(case.cos), *caches, tensor(index, "I64"), *[None] * 7,
-            None if ends is None else tensor(ends, "I32"), 1e-5, 1e-5, ffi.new("char[]", mode.encode()), False, 0, 0, 0, 0, 0, 128,
-            1.0, 1.0, 1.0, *outs, None, None, None]  # fmt: skip
+            None if ends is None else tensor(ends, "I32"), None, 1e-5, 1e-5, ffi.new("char[]", mode.encode()), 0, 0, 0, 0, 0, 128,
+            1.0, 1.0, *outs, None, None, None]  # fmt: skip
 
 
 @pytest.mark.parametrize("which", ["kvCacheRef", "krCacheRef"])

@@ -256,10 +256,11 @@ def test_selected_attention_in_pages(kind, lies, rows, lengths, heads, key_heads
     if not flat and min(rows) < most:  # what is behind the tokens is not read
         blocks[numpy.argmin(rows), min(rows) :] = 1 << 30
     joined = lambda values: values.reshape(*values.shape[:2], -1) if layout == "BSH" else values
-    for given in ([rows] if max(rows) > 1 and (flat or min(rows) < most) else [rows, None]):
+    for given in ([rows] if max(rows) > 1 and (flat or min(rows) < most) else [rows, None, []]):
+        numbers = blocks[:, 0] if not flat and most == 1 and not given else blocks  # the axis may be left out
         for keys in ((k, v), (k.reshape(9, page, -1), v.reshape(9, page, -1))):
             own = call("NsaSelectedAttentionInfer", query=tensor(joined(q), kind, lies), key=tensor(keys[0], kind, lies),
-                       value=tensor(keys[1], kind, lies), topkIndices=tensor(blocks, "I32", lies), attenMaskOptional=None,
+                       value=tensor(keys[1], kind, lies), topkIndices=tensor(numbers, "I32", lies), attenMaskOptional=None,
                        blockTableOptional=tensor(pages, "I32", lies), actualQSeqLenOptional=given,
                        actualKvSeqLenOptional=lengths, layoutOptional=layout, numHeads=heads, numKeyValueHeads=key_heads,
                        selectBlockSize=block, selectBlockCount=count, pageBlockSize=page, scaleValue=scale, sparseMode=0,

@@ -91,13 +91,13 @@ static void require_lengths(OpCall *op, IntArguments lengths, const BlockCall *c
 {
     const bool packed = is_packed(call);
     const int64_t room = size_of(call, of, 2);
-    op_require(op, !packed || lengths.given, lengths.name, "missing", op->missing, "%s is NULL, and the layout is TND",
+    op_require(op, !packed || lengths.count > 0, lengths.name, "missing", op->missing, "%s is NULL, and the layout is TND",
                lengths.name);
-    op_require(op, !lengths.given || (lengths.count == sequence_count(call) && lengths.count > 0), lengths.name, "length",
-               op->invalid, "%s has %lld entries: there is one for each sequence", lengths.name, (long long)lengths.count);
+    op_require(op, lengths.count == 0 || lengths.count == sequence_count(call), lengths.name, "length", op->invalid,
+               "%s has %lld entries: there is one for each sequence", lengths.name, (long long)lengths.count);
     int64_t rest = room;
     bool fits = true;
-    for (int64_t s = 0; lengths.given && s < lengths.count; s++) {
+    for (int64_t s = 0; s < lengths.count; s++) {
         fits = fits && lengths.values[s] >= 0 && lengths.values[s] <= rest;
         rest -= fits && packed ? lengths.values[s] : 0;
     }
@@ -139,7 +139,7 @@ static void require_mask(OpCall *op, const BlockCall *call)
     op_require(op, counts && (op_refused(op) || !call->forward || block_size(call, 1) % BLOCK == 0), shape.name, "values",
                op->invalid, "%s: sizes of blocks are above 0%s", shape.name,
                call->forward ? ", that of keys a multiple of 128" : "");
-    const bool given = call->query_lengths.given && call->key_lengths.given;
+    const bool given = call->query_lengths.count > 0 && call->key_lengths.count > 0;
     op_require(op, op_refused(op) || (!is_packed(call) && has_blocks(call, size_of(call, call->query, 2),
                                                                      size_of(call, call->key, 2))) ||
                        (given && has_blocks(call, longest(call->query_lengths), longest(call->key_lengths))),
@@ -156,7 +156,7 @@ void op_require_blocks(OpCall *op, const BlockCall *call)
     require_heads(op, call);
     require_lengths(op, call->query_lengths, call, call->query);
     require_lengths(op, call->key_lengths, call, call->key);
-    op_require(op, call->query_lengths.given == call->key_lengths.given, call->key_lengths.name, "together", op->invalid,
+    op_require(op, (call->query_lengths.count > 0) == (call->key_lengths.count > 0), call->key_lengths.name, "together", op->invalid,
                "%s and %s: one is NULL, the other is not", call->key_lengths.name, call->query_lengths.name);
     require_mask(op, call);
 }
@@ -174,7 +174,7 @@ Shape op_shape_row_joints(OpCall *op, const Operand *query)
 
 static int64_t length_of(IntArguments lengths, int64_t sequence, int64_t room)
 {
-    return lengths.given ? lengths.values[sequence] : room;
+    return lengths.count > 0 ? lengths.values[sequence] : room;
 }
 
 static Attention *describe(OpCall *op, const BlockCall *call, size_t *size)

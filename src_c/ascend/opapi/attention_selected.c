@@ -173,7 +173,7 @@ static int64_t rows_of_each(const PagedSelection *call)
 
 static int64_t rows_of(const PagedSelection *call, int64_t sequence)
 {
-    return call->rows.given ? call->rows.values[sequence] : rows_of_each(call);
+    return call->rows.count > 0 ? call->rows.values[sequence] : rows_of_each(call);
 }
 
 /* The query's axes in front of its heads, and these. */
@@ -189,6 +189,14 @@ static Shape of_heads(const PagedSelection *call, int64_t depth)
 {
     return has_joint_heads(call) ? with_rows(call, 1, (const int64_t[]){call->heads * depth})
                                  : with_rows(call, 2, (const int64_t[]){call->heads, depth});
+}
+
+/* Sequences of one token may leave its axis out. */
+static Shape of_blocks(const PagedSelection *call)
+{
+    const int64_t sizes[] = {op_size(call->query, 0), call->key_heads, call->count};
+    const bool short_form = rows_of_each(call) == 1 && call->blocks->view.rank == 3;
+    return short_form ? op_shape_of(3, sizes) : with_rows(call, 2, sizes + 1);
 }
 
 static void require_pages(OpCall *op, const PagedSelection *call, const Operand *keys, int64_t depth)
@@ -212,7 +220,7 @@ static void require_paged_lengths(OpCall *op, const PagedSelection *call)
     op_require(op, fits, call->lengths.name, "values", op->invalid,
                "%s has %lld entries for %lld sequences, or one that their %lld pages of %lld keys have no room for",
                call->lengths.name, (long long)call->lengths.count, (long long)sequences, (long long)columns, (long long)call->page);
-    fits = !call->rows.given || call->rows.count == sequences;
+    fits = call->rows.count == 0 || call->rows.count == sequences;
     for (int64_t s = 0; s < sequences && fits && !op_refused(op); s++) {
         const int64_t rows = rows_of(call, s);
         fits = rows >= 1 && rows <= (is_flat(call) ? PAGED_ROWS : rows_of_each(call)) && rows <= call->lengths.values[s];
@@ -244,7 +252,7 @@ void op_require_paged_selection(OpCall *op, const PagedSelection *call)
         return;
     }
     const Shape query = of_heads(call, WIDE), out = of_heads(call, NARROW);
-    const Shape blocks = with_rows(call, 2, (const int64_t[]){call->key_heads, call->count});
+    const Shape blocks = of_blocks(call);
     op_require_shape(op, call->query, &query);
     require_pages(op, call, call->key, WIDE);
     require_pages(op, call, call->value, NARROW);

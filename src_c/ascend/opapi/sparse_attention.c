@@ -3,6 +3,7 @@
 #include "ascend/common/op_memory.h"
 #include "kernels/attention/indexer.h"
 #include "kernels/attention/sparse.h"
+#include "kernels/sizes.h"
 
 enum { MOST_HEADS = 128, MOST_PAGE = 1024, MOST_BLOCK = 128, ROTARY_DEPTH = 64, CAUSAL = 3 };
 /* Of its gradient. */
@@ -72,7 +73,7 @@ static int64_t length_of(const TokenCall *call, bool of_keys, int64_t s)
 {
     const IntArguments list = of_keys ? call->key_list : call->row_list;
     const bool packed = is_packed(call->query_layout);
-    if (call->listed && list.given) {
+    if (call->listed && list.count > 0) {
         return list.values[s] - (packed && s > 0 ? list.values[s - 1] : 0);
     }
     return packed ? -1 : op_size(of_keys ? call->key : call->query, 1);
@@ -82,10 +83,10 @@ static int64_t length_of(const TokenCall *call, bool of_keys, int64_t s)
 static void require_list(OpCall *op, IntArguments list, const TokenCall *call, const Operand *of)
 {
     const bool packed = is_packed(call->query_layout);
-    op_require(op, !packed || list.given, list.name, "missing", op->missing, "%s is NULL: TND needs it", list.name);
-    op_require(op, !list.given || (list.count == sequence_count(call) && list.count > 0), list.name, "length", op->invalid,
+    op_require(op, !packed || list.count > 0, list.name, "missing", op->missing, "%s is NULL: TND needs it", list.name);
+    op_require(op, list.count == 0 || list.count == sequence_count(call), list.name, "length", op->invalid,
                "%s has %lld entries: there is one for each sequence", list.name, (long long)list.count);
-    for (int64_t s = 0; list.given && s < list.count && !op_refused(op); s++) {
+    for (int64_t s = 0; s < list.count && !op_refused(op); s++) {
         const int64_t least = packed && s > 0 ? list.values[s - 1] : 0, most = op_size(of, packed ? 0 : 1);
         op_require(op, list.values[s] >= least && list.values[s] <= most, list.name, "values", op->invalid,
                    "%s has %lld for sequence %lld, not %lld to %lld", list.name, (long long)list.values[s], (long long)s,
@@ -136,6 +137,12 @@ static void require_length_tensors(OpCall *op, const TokenCall *call)
     require_lengths(op, call->key_lengths, call->key_lengths->name, ends, op_refused(op) ? 0 : sequence_count(call));
 }
 
+/* PyTorch's adapter passes the largest number of all. */
+static bool is_far(const TokenCall *call, int64_t tokens)
+{
+    return call->far == 0 || tokens == call->far || tokens == INT64_MAX;
+}
+
 void op_require_tokens(OpCall *op, const TokenCall *call)
 {
     const Operand *query = call->query, *key = call->key;
@@ -157,9 +164,9 @@ void op_require_tokens(OpCall *op, const TokenCall *call)
     }
     op_require(op, (call->mode == 0 && !call->causal) || call->mode == CAUSAL, "sparseMode", "value", op->invalid,
                "sparseMode is %lld, %s", (long long)call->mode, call->causal ? "not 3" : "neither 0 nor 3");
-    op_require(op, call->far == 0 || call->before == call->far, "preTokens", "value", op->invalid, "preTokens is %lld, not %lld",
+    op_require(op, is_far(call, call->before), "preTokens", "value", op->invalid, "preTokens is %lld, not %lld",
                (long long)call->before, (long long)call->far);
-    op_require(op, call->far == 0 || call->after == call->far, "nextTokens", "value", op->invalid, "nextTokens is %lld, not %lld",
+    op_require(op, is_far(call, call->after), "nextTokens", "value", op->invalid, "nextTokens is %lld, not %lld",
                (long long)call->after, (long long)call->far);
 }
 
@@ -290,7 +297,7 @@ aclnnStatus op_lightning_indexer_backward(OpCall *op, const TokenCall *call, con
 
 static ListedTokens *list_tokens(OpCall *op, const TokenCall *call, double scale, size_t *size)
 {
-    const int64_t count = call->row_list.given ? call->row_list.count : call->key_list.given ? call->key_list.count : 0;
+    const int64_t count = larger(call->row_list.count, call->key_list.count);
     *size = sizeof(ListedTokens) + 2 * (size_t)count * sizeof(int32_t);
     ListedTokens *listed = op_take(op, *size);
     if (listed == NULL) {
@@ -298,8 +305,8 @@ static ListedTokens *list_tokens(OpCall *op, const TokenCall *call, double scale
     }
     *listed = (ListedTokens){.layout = layout_of(call), .scale = (float)scale, .sequences = (int32_t)count};
     for (int64_t s = 0; s < count; s++) {
-        listed->lengths[s] = (int32_t)(call->row_list.given ? call->row_list.values[s] : op_size(call->query, 1));
-        listed->lengths[count + s] = (int32_t)(call->key_list.given ? call->key_list.values[s] : op_size(call->key, 1));
+        listed->lengths[s] = (int32_t)(call->row_list.count > 0 ? call->row_list.values[s] : op_size(call->query, 1));
+        listed->lengths[count + s] = (int32_t)(call->key_list.count > 0 ? call->key_list.values[s] : op_size(call->key, 1));
     }
     return listed;
 }

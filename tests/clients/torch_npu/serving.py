@@ -3,6 +3,7 @@
 Each function takes the adapter, whose functions take and change tensors of the host here, or None, and gives tensors.
 """
 
+import ctypes
 import importlib
 
 import torch
@@ -32,11 +33,20 @@ class Adapter:
             operands, named = _pytree.tree_map_only(torch.Tensor, lambda tensor: there[id(tensor)], (operands, named))
             results = getattr(self.module, name)(*operands, **named)
             for tensor in tensors:
-                if not tensor.requires_grad:
+                if tensor.device.type == "cpu" and not tensor.requires_grad:
                     tensor.copy_(there[id(tensor)])
             return _pytree.tree_map_only(torch.Tensor, torch.Tensor.cpu, results)
 
         return call
+
+    def in_blocks(self, matrix):
+        """In the adapter's format 29: blocks of 16 rows and 32 bytes, which are copied, since npu_format_cast is not emulated."""
+        (rows, columns), width, size = matrix.shape, 32 // matrix.element_size(), ctypes.c_size_t(matrix.nbytes)
+        blocks = matrix.view(rows // 16, 16, columns // width, width).permute(2, 0, 1, 3).contiguous()
+        there = self.module.empty_with_format(matrix.shape, dtype=matrix.dtype, device=self.device, acl_format=29)
+        places = ctypes.c_void_p(there.data_ptr()), ctypes.c_void_p(blocks.data_ptr())
+        assert ctypes.CDLL("libascendcl.so").aclrtMemcpy(places[0], size, places[1], size, 1) == 0
+        return there
 
 
 def wave(*shape: int, dtype=torch.float16, step: float = 0.7):
@@ -558,3 +568,240 @@ def gradients_of_unpermuted_tokens(npu):
         result = torch.stack([sum(tokens[rows[t, e]] * probs[t, e] for e in range(3) if marks[t, e]) for t in range(3)])
     result.square().sum().backward()
     return result, tokens.grad, probs.grad
+
+
+# ---- attention to parts of the keys ----
+
+
+@operator
+def npu_quant_lightning_indexer(npu):
+    query, key = whole(2, 3, 4, 128), whole(2, 9, 1, 128, below=19)
+    weights, scales, key_scales = wave(2, 3, 4), wave(2, 3, 4, step=0.3).abs() / 50, wave(2, 9, 1).abs() / 50
+    if npu:
+        return npu.npu_quant_lightning_indexer(query, key, weights, scales, key_scales, 0, 0, sparse_count=5)
+    products = query.double() @ key[:, None, :, 0].double().mT * scales[..., None].double() * key_scales[:, None, None, :, 0].double()
+    scores = torch.einsum("bsh,bshk->bsk", weights.double(), products.relu())
+    scores[torch.ones(2, 3, 9).triu(7) == 1] = float("-inf")
+    return scores.topk(5).indices
+
+
+@operator
+def npu_block_sparse_attention(npu):
+    """Forward and backward."""
+    query, key, value = wave(2, 4, 5, 128), wave(2, 4, 300, 128, step=0.37), wave(2, 4, 300, 128, step=0.9)
+    mask = torch.arange(2 * 4 * 3 * 3).reshape(2, 4, 3, 3) % 5 < 3
+    parts = [tensor.requires_grad_() for tensor in (query, key, value)]
+    if npu:
+        result, logarithms = npu.npu_block_sparse_attention(*parts, mask.to(torch.int8), [2, 128], q_input_layout="BNSD",
+                                                            kv_input_layout="BNSD", num_key_value_heads=4, scale_value=0.09,
+                                                            inner_precise=0, softmax_lse_flag=1)  # fmt: skip
+    else:
+        q, k, v = (part.double() for part in parts)
+        kept = mask.repeat_interleave(2, 2)[:, :, :5].repeat_interleave(128, 3)[..., :300]
+        scores = (q @ k.mT * 0.09).masked_fill(~kept, float("-inf"))
+        result, logarithms = (scores.softmax(-1) @ v).half(), scores.logsumexp(-1)
+    (result.float() * wave(2, 4, 5, 128, step=0.2)).sum().backward()
+    return result, logarithms, *(part.grad[..., ::17] for part in parts)
+
+
+@operator
+def npu_nsa_select_attention_infer(npu):
+    query, key, value = wave(2, 1, 4, 192), wave(3, 64, 2, 192, step=0.37), wave(3, 64, 2, 128, step=0.9)
+    chosen, pages = torch.tensor([[[0, 1], [1, -1]], [[1, 0], [0, -1]]]), torch.tensor([[2, 0], [1, 2]])
+    if npu:
+        return npu.npu_nsa_select_attention_infer(query, key, value, chosen.int(), 0.07, 4, 2, 64, 2, 64, block_table=pages.int(),
+                                                  actual_seq_kvlen=[70, 128])  # fmt: skip
+    result = torch.zeros(2, 1, 4, 128)
+    for batch, length in enumerate((70, 128)):
+        keys, values = (cache[pages[batch]].flatten(0, 1)[:length].double() for cache in (key, value))
+        for head in range(4):
+            seen = torch.cat([torch.arange(64 * block, min(64 * block + 64, length)) for block in chosen[batch, head // 2].tolist() if block >= 0])
+            result[batch, 0, head] = attention_to(query[batch, 0, head : head + 1].double(), keys[:, head // 2], values[:, head // 2], 0.07, seen)[0]
+    return result.half()
+
+
+@operator
+def npu_fused_floyd_attention(npu):
+    """Forward and backward."""
+    query, first, values = (wave(1, 1, 16, 128, 32, step=step) for step in (0.7, 0.37, 0.9))
+    second, more = (wave(1, 1, 128, 128, 32, step=step) for step in (0.31, 0.83))
+    parts = [tensor.requires_grad_() for tensor in (query, first, values, second, more)]
+    mask = torch.arange(16 * 128).reshape(1, 1, 16, 1, 128) % 7 == 0
+    if npu:
+        maximum, total, result = npu.npu_fused_floyd_attention(*parts, atten_mask=mask, scale_value=0.2)
+    else:
+        q, k1, v1, k2, v2 = (part.double() for part in parts)
+        scores = 0.2 * (torch.einsum("bhnmd,bhnkd->bhnmk", q, k1) + torch.einsum("bhnmd,bhkmd->bhnmk", q, k2))
+        scores = scores.masked_fill(mask, float("-inf"))
+        weights = scores.softmax(-1)
+        result = (torch.einsum("bhnmk,bhnkd->bhnmd", weights, v1) + torch.einsum("bhnmk,bhkmd->bhnmd", weights, v2)).half()
+        maximum = scores.amax(-1, keepdim=True)
+        total = (scores - maximum).exp().sum(-1, keepdim=True).expand(*scores.shape[:-1], 8)
+        maximum = maximum.expand(total.shape)
+    (result.float() * wave(1, 1, 16, 128, 32, step=0.2)).sum().backward()
+    return result[..., ::7], maximum[..., :2], total[..., :2], *(part.grad[:, :, ::5, ::7, ::11] for part in parts)
+
+
+# ---- residual streams ----
+
+
+@operator
+def npu_mhc_pre(npu):
+    """Forward and backward."""
+    x, phi, alpha, bias = wave(2, 3, 4, 128), wave(24, 512, dtype=torch.float32), torch.tensor([0.5, 0.7, 0.3]), wave(24, dtype=torch.float32)
+    parts = [tensor.requires_grad_() for tensor in (x, phi, alpha, bias, wave(4, 128, dtype=torch.float32, step=0.4))]
+    if npu:
+        read, written, mixed = npu.npu_mhc_pre(*parts[:4], gamma=parts[4], norm_eps=1e-5, hc_eps=1e-3, out_flag=1)[:3]
+    else:
+        streams, phi, alpha, bias, gamma = (part.double() for part in parts)
+        mix = (streams * gamma).flatten(2) @ phi.T / (streams.flatten(2).square().mean(-1, keepdim=True) + 1e-5).sqrt()
+        weights = (mix[..., :4] * alpha[0] + bias[:4]).sigmoid() + 1e-3
+        read = (weights[..., None, :] @ streams)[..., 0, :].half()
+        written = 2 * (mix[..., 4:8] * alpha[1] + bias[4:8]).sigmoid()
+        mixed = (mix[..., 8:] * alpha[2] + bias[8:]).view(2, 3, 4, 4)
+    sum((result.float() * wave(*result.shape, dtype=torch.float32, step=0.2)).sum() for result in (read, written, mixed)).backward()
+    return read, written, mixed, *(part.grad[..., ::3] for part in parts)
+
+
+@operator
+def npu_mhc_post(npu):
+    """Forward and backward."""
+    parts = [wave(2, 3, 4, 128), wave(2, 3, 4, 4, dtype=torch.float32), wave(2, 3, 128, step=0.3), wave(2, 3, 4, dtype=torch.float32)]
+    parts = [tensor.requires_grad_() for tensor in parts]
+    if npu:
+        result = npu.npu_mhc_post(*parts)
+    else:
+        x, mixing, out, weights = (part.double() for part in parts)
+        result = (mixing.mT @ x + weights[..., None] * out[..., None, :]).half()
+    (result.float() * wave(*result.shape, step=0.2)).sum().backward()
+    return result, *(part.grad for part in parts)
+
+
+# ---- what the indexer learns ----
+
+
+def index_scores(query, key, weights):
+    """Of rows and keys: [batch, row, key]."""
+    return torch.einsum("bsh,bshk->bsk", weights, (query @ key[:, None, :, 0].mT).relu())
+
+
+@operator
+def npu_lightning_indexer_grad(npu):
+    query, key, weights, slopes = wave(1, 3, 8, 128), wave(1, 2050, 1, 128, step=0.37), wave(1, 3, 8, step=0.9), wave(1, 3, 2048, step=0.2)
+    places = (torch.arange(2048) * 7 + torch.arange(3)[:, None]) % 2048
+    if npu:
+        slopes_of = npu.npu_lightning_indexer_grad(query, key, slopes, places[None].int(), weights)
+    else:
+        parts = [tensor.double().requires_grad_() for tensor in (query, key, weights)]
+        (index_scores(*parts)[0].gather(1, places) * slopes).sum().backward()
+        slopes_of = [part.grad.half() for part in parts]
+    return slopes_of[0], slopes_of[1][:, ::29], slopes_of[2]
+
+
+def dense_operands():
+    query, key = wave(2, 3, 32, 128), wave(2, 5, 32, 128, step=0.37)
+    return query, key, wave(2, 3, 8, 128, step=0.6), wave(2, 5, 1, 128, step=0.23), wave(2, 3, 8, step=0.9)
+
+
+def seen(rows: int, keys: int):
+    return torch.ones(rows, keys).triu(keys - rows + 1) == 0
+
+
+@operator
+def npu_dense_lightning_indexer_softmax_lse(npu):
+    _, _, query, key, weights = dense_operands()
+    if npu:
+        return npu.npu_dense_lightning_indexer_softmax_lse(query, key, weights)
+    scores = index_scores(query.double(), key.double(), weights.double()).masked_fill(~seen(3, 5), float("-inf"))
+    return scores.amax(-1), (scores - scores.amax(-1, keepdim=True)).exp().sum(-1)
+
+
+@operator
+def npu_dense_lightning_indexer_grad_kl_loss(npu):
+    query, key, query_index, key_index, weights = dense_operands()
+    scores = (query.double().transpose(1, 2) @ key.double().permute(0, 2, 3, 1) * 0.09).masked_fill(~seen(3, 5), float("-inf"))
+    maximum, total = scores.amax(-1, keepdim=True), (scores - scores.amax(-1, keepdim=True)).exp().sum(-1, keepdim=True)
+    if npu:
+        statistics = npu.npu_dense_lightning_indexer_softmax_lse(query_index, key_index, weights)
+        return npu.npu_dense_lightning_indexer_grad_kl_loss(query, key, query_index, key_index, weights, maximum.float(), total.float(),
+                                                            *statistics, 0.09)  # fmt: skip
+    parts = [tensor.double().requires_grad_() for tensor in (query_index, key_index, weights)]
+    wanted, found = scores.softmax(-1).mean(1), index_scores(*parts).masked_fill(~seen(3, 5), -1e300).log_softmax(-1)
+    loss = (wanted * (wanted.log() - found).masked_fill(wanted == 0, 0)).nansum()
+    loss.backward()
+    return *(part.grad.half() for part in parts), loss
+
+
+@operator
+def npu_sparse_flash_attention_grad(npu):
+    query, key, slopes = wave(1, 2, 4, 512), wave(1, 1100, 1, 512, step=0.37), wave(1, 2, 4, 512, step=0.2)
+    rope, key_rope = wave(1, 2, 4, 64, step=0.5), wave(1, 1100, 1, 64, step=0.9)
+    chosen = (torch.arange(1024) * 3 + torch.arange(2)[:, None]) % 1099
+    parts = [tensor.double().requires_grad_() for tensor in (query, key, key, rope, key_rope)]
+    q, k = torch.cat([parts[0], parts[3]], -1), torch.cat([parts[1], parts[4]], -1)
+    rows = [attention_to(q[0, s], k[0, :, 0], parts[2][0, :, 0], 0.05, chosen[s]) for s in range(2)]
+    result, maximum, total = (torch.stack(part)[None] for part in zip(*rows))
+    if npu:
+        found = npu.npu_sparse_flash_attention_grad(query, key, key, chosen[None, :, None].int(), slopes, result.detach().half(),
+                                                    maximum.detach().float()[:, None], total.detach().float()[:, None], 0.05, 1,
+                                                    query_rope=rope, key_rope=key_rope, attention_mode=2)  # fmt: skip
+    else:
+        (result * slopes).sum().backward()
+        found = [part.grad.half() for part in parts]
+    return [part if part.shape[1] == 2 else part[:, ::29] for part in found]
+
+
+@operator
+def npu_sparse_lightning_indexer_grad_kl_loss(npu):
+    query, key, query_index, key_index, weights = wave(1, 2, 32, 512), wave(1, 1100, 1, 512, step=0.37), wave(1, 2, 8, 128, step=0.6), wave(1, 1100, 1, 128, step=0.23), wave(1, 2, 8, step=0.9)
+    rope, key_rope = wave(1, 2, 32, 64, step=0.5), wave(1, 1100, 1, 64, step=0.9)
+    chosen = (torch.arange(1024) * 3 + torch.arange(2)[:, None]) % 1099
+    q, k = torch.cat([query, rope], -1).double()[0], torch.cat([key, key_rope], -1).double()[0, :, 0]
+    scores = torch.stack([q[s] @ k[chosen[s]].T * 0.05 for s in range(2)])
+    maximum, total = scores.amax(-1), (scores - scores.amax(-1, keepdim=True)).exp().sum(-1)
+    if npu:
+        found = npu.npu_sparse_lightning_indexer_grad_kl_loss(query, key, query_index, key_index, weights, chosen[None, :, None].int(),
+                                                              maximum.float()[None, None], total.float()[None, None], 0.05,
+                                                              query_rope=rope, key_rope=key_rope)  # fmt: skip
+    else:
+        parts = [tensor.double().requires_grad_() for tensor in (query_index, key_index, weights)]
+        wanted, guess = scores.softmax(-1).mean(1), index_scores(*parts)[0].gather(1, chosen).log_softmax(-1)
+        loss = (wanted * (wanted.log() - guess)).sum()
+        loss.backward()
+        found = [*(part.grad.half() for part in parts), loss]
+    return found[0], found[1][:, ::29], *found[2:]
+
+
+# ---- what latent attention does before attention ----
+
+
+def latent_attention(npu, name: str, **attributes):
+    x, down, up = (wave(*shape, dtype=torch.bfloat16, step=step) / 20 for shape, step in (((2, 1024), 0.7), ((1024, 1536), 0.7), ((1536, 2 * 192), 0.3)))
+    up_key, down_key = wave(2, 128, 512, dtype=torch.bfloat16), wave(1024, 576, dtype=torch.bfloat16, step=0.37)
+    gammas = wave(1536, dtype=torch.bfloat16), wave(512, dtype=torch.bfloat16, step=0.9)
+    sin, cos = (wave(2, 64, dtype=torch.bfloat16, step=step) for step in (0.4, 0.5))
+    caches, index = [torch.zeros(2, 16, 1, width, dtype=torch.bfloat16) for width in (512, 64)], torch.tensor([5, 17])
+    if npu:
+        places = {"cache_index": index} if "query_norm_flag" in attributes else {}
+        weights = [npu.in_blocks(down), npu.in_blocks(up), up_key, npu.in_blocks(down_key)]
+        results = getattr(npu, name)(x, *weights, *gammas, sin, cos, *([] if places else [index]), *caches, **places, **attributes)
+        return results[:2] + (results[3:4] if places else ()), caches
+    x, down, up, up_key, down_key, sin, cos = (tensor.double() for tensor in (x, down, up, up_key, down_key, sin, cos))
+    inner = attributes.get("qc_qr_scale", 1) * normalized(x @ down, gammas[0].double(), 1e-5)
+    heads, latent = (inner @ up).view(2, 2, 192), x @ down_key
+    query = torch.einsum("thd,hdl->thl", heads[..., :128], up_key)
+    parts = attributes.get("kc_scale", 1) * normalized(latent[:, :512], gammas[1].double(), 1e-5), turned(latent[:, 512:], cos, sin, True)
+    for cache, part in zip(caches, parts):
+        cache.flatten(0, 1)[index] = part.bfloat16()[:, None]
+    rope = turned(heads[..., 128:], cos[:, None], sin[:, None], True)
+    return query.bfloat16(), rope.bfloat16(), [inner.bfloat16()] if "query_norm_flag" in attributes else [], caches
+
+
+@operator
+def npu_mla_prolog_v2(npu):
+    return latent_attention(npu, "npu_mla_prolog_v2")
+
+
+@operator
+def npu_mla_prolog_v3(npu):
+    return latent_attention(npu, "npu_mla_prolog_v3", query_norm_flag=True, qc_qr_scale=1.5, kc_scale=0.5)
