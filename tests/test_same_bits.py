@@ -219,6 +219,8 @@ def structured():
             few, far, indices = half(3, 4, 128), 2**63 - 1, numpy.arange(48, dtype="int32").reshape(1, 3, 1, 16)
             calls |= {
                 "read streams": lambda: ops.mhc_pre(few, drawn(24, 512), drawn(3), drawn(24), 1e-5, 1e-5),
+                "balanced streams": lambda: ops.mhc_pre_sinkhorn(half(1, 3, 4, 128), drawn(24, 512), drawn(3), drawn(24), 4, 20,
+                                                                 1e-6, 1e-6, True),
                 "mixed streams": lambda: ops.mhc_post(few, drawn(3, 4, 4), few[:, 0], drawn(3, 4)),
                 "weighed blocks": lambda: ops.block_attention_residuals_grad(
                     half(300, 64), half(300, 5, 64), half(1, 64), half(64), half(300, 64), drawn(300, 6), drawn(300, 6), -1),

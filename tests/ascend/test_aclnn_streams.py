@@ -156,6 +156,108 @@ def test_gradients_of_reading(kind, layout, rows, width, tokens):
             close(actual, values, of, width + count)
 
 
+# ---- reading with a balanced mix -------------------------------------------------------------------------------------------
+
+KEPT = ("hPre", "hcBeforeNorm", "invRms", "sumOut", "normOut")
+BATCHES = [(2, 3), (1, 70), (5, 31)]
+
+
+def balanced(mix, epsilon):
+    """By NumPy or torch: the matrix and the sums of every step."""
+    powers = mix.exp() if hasattr(mix, "exp") else numpy.exp(mix)
+    matrices, sums = [powers / powers.sum(-1)[..., None] + epsilon], [0 * powers.sum(-1)]
+    for step in range(1, 40):
+        columns = step % 2 == 1
+        sums.append(matrices[-1].sum(-2 if columns else -1) + epsilon)
+        matrices.append(matrices[-1] / (sums[-1][..., None, :] if columns else sums[-1][..., None]))
+    return matrices, sums
+
+
+def unbalanced(slopes, matrices, sums):
+    """The page's formula, which has epsilon in the softmax: PyTorch's gradients are those of a softmax without."""
+    for step in range(39, -1, -1):
+        axis = -2 if step % 2 else -1
+        slopes = slopes - (slopes * matrices[step]).sum(axis, keepdims=True)
+        slopes = slopes / numpy.expand_dims(sums[step], axis) if step else slopes * matrices[0]
+    return slopes
+
+
+def test_formula_of_the_balanced_gradients():
+    torch = pytest.importorskip("torch")
+    mix, slopes = torch.tensor(drawn((9, 4, 4), 20), requires_grad=True), drawn((9, 4, 4), 21)
+    matrices, sums = balanced(mix, 1e-9)
+    (expected,) = torch.autograd.grad(matrices[-1], mix, torch.tensor(slopes))
+    left = [torch.stack(values).detach().numpy() for values in (matrices, sums)]
+    assert numpy.allclose(unbalanced(slopes, *left), expected, rtol=1e-6, atol=1e-6)
+
+
+def read_balanced(x, phi, alpha, bias, norm_epsilon, epsilon):
+    """By NumPy or torch: hin, hPost, hRes, then what is kept."""
+    layer, weights, mix, inverse, product, gates = read(x, phi, alpha, bias, None, norm_epsilon, epsilon)
+    matrices, sums = balanced(mix, epsilon)
+    return (layer, weights, matrices[-1].reshape(*x.shape[:2], 16), gates, product, inverse[..., None], sums, matrices)
+
+
+@pytest.mark.parametrize("tokens", BATCHES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("backward", [True, False])
+@pytest.mark.parametrize("kind, layout", KINDS)
+def test_reading_with_a_balanced_mix(kind, layout, backward, width, tokens):
+    *given, _ = reading(tokens, width, kind, 24)
+    *expected, sums, matrices = read_balanced(*given, 1e-3, 1e-2)
+    expected += [numpy.stack(sums), numpy.stack(matrices)]
+    types = (kind, *["F32"] * 7)
+    outputs = [empty(values.shape, of, layout) if backward or at < 3 else None
+               for at, (values, of) in enumerate(zip(expected, types))]  # fmt: skip
+    own = call("MhcPreSinkhorn", **{name: tensor(values, of, layout) for name, values, of in
+                                    zip(("x", "phi", "alpha", "bias"), given, (kind, "F32", "F32", "F32"))},
+               hcMult=4, numIters=20, hcEps=1e-2, normEps=1e-3, needBackward=backward,
+               **dict(zip(("hin", "hPost", "hRes", *KEPT), outputs)))  # fmt: skip
+    assert len(own) == (8 if backward else 3)
+    for actual, values, of in zip(own, expected, types):
+        close(actual, values, of, 4 * width, width)
+
+
+@pytest.mark.parametrize("tokens", BATCHES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("flat, epsilon", [(True, 1e-7), (False, 1e-2)])
+@pytest.mark.parametrize("kind, layout", KINDS)
+def test_gradients_of_reading_with_a_balanced_mix(kind, layout, flat, epsilon, width, tokens):
+    torch = pytest.importorskip("torch")
+    *given, _ = reading(tokens, width, kind, 24)
+    tensors = [torch.tensor(values, requires_grad=True) for values in given]
+    layer, weights, out, *kept, sums, matrices = read_balanced(*tensors, 1e-3, epsilon)
+    mix = read(*tensors, None, 1e-3, epsilon)[2]
+    kept = [values.detach().numpy() for values in (*kept, torch.stack(sums), torch.stack(matrices))]
+    slopes = [drawn(tuple(values.shape), 18 + at, of) for at, (values, of) in
+              enumerate([(layer, kind), (weights, "F32"), (out, "F32")])]  # fmt: skip
+    of_mix = unbalanced(slopes[2].reshape(*tokens, 4, 4), kept[-1], kept[-2])
+    expected = torch.autograd.grad((layer, weights, mix), tensors, list(map(torch.tensor, (*slopes[:2], of_mix))))
+    put = lambda values, of="F32": tensor(values, of, layout)
+    own = call("MhcPreSinkhornBackward", gradHin=put(slopes[0], kind), gradHPost=put(slopes[1]),
+               gradHRes=put(slopes[2] if flat else slopes[2].reshape(*tokens, 4, 4)), x=put(given[0], kind), phi=put(given[1]),
+               alpha=put(given[2]), bias=put(given[3]), **dict(zip(KEPT, map(put, kept))), hcEps=epsilon,
+               gradX=empty(given[0].shape, kind, layout), gradPhi=empty(given[1].shape, "F32", layout),
+               gradAlpha=empty((3,), "F32", layout), gradBias=empty((24,), "F32", layout))  # fmt: skip
+    for actual, values, of in zip(own, expected, (kind, *["F32"] * 3)):
+        close(actual, values.numpy(), of, width + int(numpy.prod(tokens)))
+
+
+def test_no_tokens_of_a_balanced_mix():
+    shapes = {"hin": (2, 0, 128), "hPost": (2, 0, 4), "hRes": (2, 0, 16)}
+    x, phi, alpha, bias = (lambda: empty((2, 0, 4, 128), "F16")), empty((24, 512)), empty((3,)), empty((24,))
+    own = call("MhcPreSinkhorn", x=x(), phi=phi, alpha=alpha, bias=bias, hcMult=4, numIters=20, hcEps=1e-6, normEps=1e-6,
+               needBackward=False, **{name: empty(shape, "F16" if name == "hin" else "F32") for name, shape in shapes.items()},
+               **dict.fromkeys(KEPT))  # fmt: skip
+    assert [values.shape for values in own] == [*shapes.values()]
+    kept = [(2, 0, 4), (2, 0, 24), (2, 0, 1), (40, 2, 0, 4), (40, 2, 0, 4, 4)]
+    _, *sums = call("MhcPreSinkhornBackward", gradHin=empty((2, 0, 128), "F16"), gradHPost=empty((2, 0, 4)),
+                    gradHRes=empty((2, 0, 16)), x=x(), phi=phi, alpha=alpha, bias=bias,
+                    **{name: empty(shape) for name, shape in zip(KEPT, kept)}, hcEps=1e-6, gradX=x(), gradPhi=empty((24, 512)),
+                    gradAlpha=empty((3,)), gradBias=empty((24,)))  # fmt: skip
+    assert all((values == 0).all() for values in sums)
+
+
 # ---- attention of residuals ------------------------------------------------------------------------------------------------
 
 WEIGHED = [(1, 1, 1), (3, 4, 64), (70, 2, 257), (7, 100, 33), (150, 5, 600)]  # tokens, blocks, numbers

@@ -123,6 +123,24 @@ def stream_mix(x, phi):
     return [*x[:-1], x[-2]] if orders in (0, x[-2] ** 2) else [*x[:-2], orders]
 
 
+BALANCE_ITERATIONS = 20
+
+
+@shape_function
+def stream_inverses(x):
+    return [*x[:-2], 1]
+
+
+@shape_function
+def balanced_sums(x):
+    return [2 * BALANCE_ITERATIONS, *x[:-1]]
+
+
+@shape_function
+def balanced_streams(x):
+    return [2 * BALANCE_ITERATIONS, *x[:-1], x[-2]]
+
+
 @shape_function
 def weighed_blocks(blocks):
     return [blocks[0], blocks[1] + 1]

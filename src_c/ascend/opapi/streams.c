@@ -64,6 +64,63 @@ Shape op_shape_stream_mix(OpCall *op, const Operand *x, const Operand *phi)
     return op_size(phi, 0) == 2 * STREAMS + ORDERS ? op_shape_stream_parts(op, x, ORDERS) : op_shape_stream_matrices(op, x);
 }
 
+static bool has_shape(const Operand *operand, const Shape *shape)
+{
+    bool same = operand->view.rank == shape->rank;
+    for (int32_t i = 0; same && i < shape->rank; i++) {
+        same = op_size(operand, i) == shape->sizes[i];
+    }
+    return same;
+}
+
+bool op_is_flat_mix(OpCall *op, const Operand *mix, const Operand *x)
+{
+    const Shape matrices = op_shape_stream_matrices(op, x), rows = op_shape_stream_parts(op, x, STREAMS * STREAMS);
+    return op_refused(op) || has_shape(mix, &matrices) || has_shape(mix, &rows);
+}
+
+Shape op_shape_stream_inverses(OpCall *op, const Operand *x)
+{
+    return op_shape_stream_parts(op, x, 1);
+}
+
+/* The shape behind a first axis of the steps. */
+static Shape of_steps(const OpCall *op, Shape shape)
+{
+    if (op_refused(op)) {
+        return shape;
+    }
+    Shape steps = {.rank = shape.rank + 1, .sizes = {2 * BALANCE_ITERATIONS}};
+    for (int32_t i = 0; i < shape.rank; i++) {
+        steps.sizes[i + 1] = shape.sizes[i];
+    }
+    return steps;
+}
+
+Shape op_shape_balanced_sums(OpCall *op, const Operand *x)
+{
+    return of_steps(op, op_shape_stream_weights(op, x));
+}
+
+Shape op_shape_balanced_streams(OpCall *op, const Operand *x)
+{
+    return of_steps(op, op_shape_stream_matrices(op, x));
+}
+
+void op_require_kept_streams(OpCall *op, const Operand *x, const Operand *phi, const KeptStreams *kept)
+{
+    const Operand *const operands[] = {kept->read, kept->products, kept->inverses, kept->sums, kept->matrices};
+    const Shape shapes[] = {op_shape_stream_weights(op, x), op_shape_stream_products(op, x, phi),
+                            op_shape_stream_inverses(op, x), op_shape_balanced_sums(op, x), op_shape_balanced_streams(op, x)};
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
+        op_require(op, op_given(operands[i]), operands[i]->name, "missing", op->missing,
+                   "%s is NULL, and needBackward asks for it", operands[i]->name);
+    }
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
+        op_require_shape(op, operands[i], &shapes[i]);
+    }
+}
+
 Shape op_shape_weighed_blocks(OpCall *op, const Operand *blocks)
 {
     return op_shape_stream_parts(op, blocks, op_size(blocks, 1) + 1);
@@ -89,10 +146,9 @@ aclnnStatus op_read_streams(OpCall *op, const ReadStreams *how, Operands inputs,
     return plan(op, us_read_streams, how, sizeof *how, inputs, outputs);
 }
 
-aclnnStatus op_read_streams_backward(OpCall *op, float epsilon, Operands inputs, Operands outputs)
+aclnnStatus op_read_streams_backward(OpCall *op, const ReadStreamsBackward *how, Operands inputs, Operands outputs)
 {
-    const ReadStreamsBackward how = {.epsilon = epsilon};
-    return plan(op, us_read_streams_backward, &how, sizeof how, inputs, outputs);
+    return plan(op, us_read_streams_backward, how, sizeof *how, inputs, outputs);
 }
 
 aclnnStatus op_weigh_blocks(OpCall *op, double epsilon, Operands inputs, Operands outputs)

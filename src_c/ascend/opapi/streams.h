@@ -16,6 +16,17 @@ Shape op_shape_stream_tokens(OpCall *op, const Operand *x);
 /* phi: a row for each number of a token's mixing. These are N for reading, N for writing, and with a mix N * N or N! for it. */
 Shape op_shape_stream_products(OpCall *op, const Operand *x, const Operand *phi);
 bool op_is_mixing(const Operand *phi, bool mixes);
+/* A matrix for each token, or its numbers in a row. */
+bool op_is_flat_mix(OpCall *op, const Operand *mix, const Operand *x);
+/* Of a balanced mix: what is kept for the gradients. */
+enum { BALANCE_ITERATIONS = 20 };
+Shape op_shape_stream_inverses(OpCall *op, const Operand *x);
+Shape op_shape_balanced_sums(OpCall *op, const Operand *x);
+Shape op_shape_balanced_streams(OpCall *op, const Operand *x);
+typedef struct KeptStreams {
+    const Operand *read, *products, *inverses, *sums, *matrices;
+} KeptStreams;
+void op_require_kept_streams(OpCall *op, const Operand *x, const Operand *phi, const KeptStreams *kept);
 /* Of the mix: matrices, or N! numbers where phi has rows for these. */
 Shape op_shape_stream_mix(OpCall *op, const Operand *x, const Operand *phi);
 /* Of blocks [tokens, N, D]: a number for each of a token's blocks and for the partial one. */
@@ -24,7 +35,7 @@ Shape op_shape_weighed_blocks(OpCall *op, const Operand *blocks);
 aclnnStatus op_mix_streams(OpCall *op, Operands inputs, const Operand *out);
 aclnnStatus op_mix_streams_backward(OpCall *op, Operands inputs, Operands outputs);
 aclnnStatus op_read_streams(OpCall *op, const ReadStreams *how, Operands inputs, Operands outputs);
-aclnnStatus op_read_streams_backward(OpCall *op, float epsilon, Operands inputs, Operands outputs);
+aclnnStatus op_read_streams_backward(OpCall *op, const ReadStreamsBackward *how, Operands inputs, Operands outputs);
 aclnnStatus op_weigh_blocks(OpCall *op, double epsilon, Operands inputs, Operands outputs);
 aclnnStatus op_weigh_blocks_backward(OpCall *op, Operands inputs, Operands outputs);
 

@@ -1,4 +1,4 @@
-#include "kernels/streams/streams.h"
+#include "kernels/streams/balance.h"
 
 #include "kernels/attention/tiles.h"
 #include "kernels/linear.h"
@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum { BLOCK_NUMBERS = 1 << 20, MOST_TOKENS = 64 }; /* of a block of tokens */
-enum { OF_X, OF_PHI, OF_ALPHA, OF_BIAS, OF_GAMMA, OF_LAYER, OF_WEIGHTS, OF_MIX, OF_INVERSE, OF_PRODUCT, OF_READ };
+enum { OF_X, OF_PHI, OF_ALPHA, OF_BIAS, OF_GAMMA, OF_LAYER, OF_WEIGHTS, OF_MIX, OF_INVERSE, OF_PRODUCT, OF_READ,
+       OF_MATRICES, OF_SUMS };
 
 typedef struct Task {
     const View *views;
@@ -53,6 +54,11 @@ static void store_mix(const Task *task, int64_t token, const float *parts)
     float mix[MIX_LIMIT] = {0};
     for (int64_t k = 0; k < numbers && task->how->has_mix; k++) {
         mix[k] = parts[k] * task->alpha[2] + task->bias[2 * task->streams + k];
+    }
+    if (task->how->iterations > 0) {
+        const Balance balance = {&task->views[OF_MATRICES], &task->views[OF_SUMS], task->how->iterations, task->tokens,
+                                 task->streams, (float)task->how->epsilon};
+        us_balance(&balance, token, mix);
     }
     us_linear_store_float(view, token * numbers, numbers, mix);
 }

@@ -1,19 +1,21 @@
-#include "kernels/streams/streams.h"
+#include "kernels/streams/balance.h"
 
 #include "kernels/attention/tiles.h"
 #include "kernels/linear.h"
+#include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 
 #include <string.h>
 
 enum { CHUNK = 128, TOKENS = 128 }; /* columns of a piece, of one stream; tokens of a block */
-enum { BY_X, BY_PHI, BY_ALPHA, BY_LAYER, BY_WEIGHTS, BY_MIX, INVERSE, PRODUCT, READ, WEIGHTS, GAMMA, MORE, TO_X, TO_PHI, TO_ALPHA,
-       TO_BIAS, TO_GAMMA };
+enum { BY_X, BY_PHI, BY_ALPHA, BY_LAYER, BY_WEIGHTS, BY_MIX, INVERSE, PRODUCT, READ, WEIGHTS, GAMMA, MORE,
+       MATRICES, SUMS, TO_X, TO_PHI, TO_ALPHA, TO_BIAS, TO_GAMMA };
 
 typedef struct Task {
     const View *views;
     float epsilon, alpha[3];
+    int64_t iterations;
     int64_t streams, width, mixing, tokens;
     float *products; /* slopes of a token's products with phi */
     float *parts;    /* slopes of them times the inverse, before alpha */
@@ -45,12 +47,28 @@ static void find_read_slopes(const Task *task, int64_t token, float *slopes)
     }
 }
 
+/* The weights, which are not kept of a token whose mix is balanced. */
+static void find_weights(const Task *task, int64_t token, float inverse, const float *product, float *weights)
+{
+    const int64_t n = task->streams;
+    if (task->iterations == 0) {
+        load(task, WEIGHTS, token * n, n, weights);
+        return;
+    }
+    load(task, WEIGHTS, n, n, weights);
+    for (int64_t i = 0; i < n; i++) {
+        weights[i] = 2 * sigmoid_float(product[n + i] * inverse * task->alpha[1] + weights[i]);
+    }
+}
+
 static void differentiate_token(void *context, int64_t token)
 {
     Task *task = context;
     const int64_t n = task->streams, k = task->mixing;
     float *parts = task->parts + token * k, *slopes = task->products + token * k, inverse;
     float product[MIX_LIMIT], gates[STREAM_LIMIT];
+    load(task, INVERSE, token, 1, &inverse);
+    load(task, PRODUCT, token * k, k, product);
     find_read_slopes(task, token, parts);
     load(task, READ, token * n, n, gates);
     for (int64_t i = 0; i < n; i++) {
@@ -58,13 +76,16 @@ static void differentiate_token(void *context, int64_t token)
         parts[i] *= s * (1 - s);
     }
     load(task, BY_WEIGHTS, token * n, n, parts + n);
-    load(task, WEIGHTS, token * n, n, gates);
+    find_weights(task, token, inverse, product, gates);
     for (int64_t i = 0; i < n; i++) {
         parts[n + i] *= gates[i] * (1 - gates[i] / 2);
     }
     load(task, BY_MIX, token * (k - 2 * n), k - 2 * n, parts + 2 * n);
-    load(task, INVERSE, token, 1, &inverse);
-    load(task, PRODUCT, token * k, k, product);
+    if (task->iterations > 0) {
+        const Balance balance = {.matrices = &task->views[MATRICES], .sums = &task->views[SUMS],
+                                 .iterations = task->iterations, .tokens = task->tokens, .streams = n};
+        us_balance_backward(&balance, token, parts + 2 * n);
+    }
     float of_inverse = 0;
     for (int64_t j = 0; j < k; j++) {
         const float slope = parts[j] * task->alpha[j < n ? 0 : j < 2 * n ? 1 : 2];
@@ -184,8 +205,9 @@ KernelStatus us_read_streams_backward(const View *views, const void *attributes)
 {
     const View *x = &views[BY_X];
     const ReadStreamsBackward *how = attributes;
-    Task task = {.views = views, .epsilon = how->epsilon, .streams = x->shape[x->rank - 2], .width = x->shape[x->rank - 1],
-                 .mixing = views[BY_PHI].shape[0], .tokens = us_shape_elements(x->rank - 2, x->shape)};
+    Task task = {.views = views, .epsilon = how->epsilon, .iterations = how->iterations, .streams = x->shape[x->rank - 2],
+                 .width = x->shape[x->rank - 1], .mixing = views[BY_PHI].shape[0],
+                 .tokens = us_shape_elements(x->rank - 2, x->shape)};
     float **const arrays[] = {&task.products, &task.parts, &task.pull};
     const int64_t sides[][2] = {{task.tokens, task.mixing}, {task.tokens, task.mixing}, {task.tokens, 1}};
     void *block = attention_take_arrays(3, arrays, sides);
