@@ -150,6 +150,22 @@ def npu_kv_rmsnorm_rope_cache_v2(npu):
 
 
 @operator
+def keys_and_values_apart(npu):
+    """The same with keys and values of their own: 64 numbers of a key are turned."""
+    key, gamma, cos, sin = wave(2, 2, 3, 192), wave(192), wave(2, 2, 3, 64, step=0.3), wave(2, 2, 3, 64, step=0.4)
+    value, index = wave(2, 2, 3, 128, step=0.9), latent_operands()[-1]
+    caches = [torch.zeros(2, 16, 2, width, dtype=torch.float16) for width in (192, 128)]
+    if npu:
+        npu.npu_kv_rmsnorm_rope_cache_v2(key, gamma, cos, sin, index, *caches, v=value, cache_mode="PA")
+        return caches
+    whole_key = normalized(key.float(), gamma.float(), 1e-5)
+    parts = torch.cat([turned(whole_key[..., :64], cos.float(), sin.float(), True), whole_key[..., 64:]], -1), value
+    for cache, part in zip(caches, parts):
+        cache.flatten(0, 1)[index] = part.transpose(1, 2).flatten(0, 1).half()
+    return caches
+
+
+@operator
 def npu_qkv_rms_norm_rope_cache(npu):
     qkv, gammas, index = wave(6, 512), (wave(128), wave(128, step=0.4)), torch.tensor([3, 0, 31, 8, 16, 9])
     cos, sin = wave(6, 128, step=0.3), wave(6, 128, step=0.5)
@@ -411,7 +427,36 @@ def npu_moe_gating_top_k_softmax_v2(npu):
     return found
 
 
+@operator
+def first_routing(npu):
+    """The first functions of a mixture of experts, one after the other."""
+    scores, tokens = wave(6, 8, dtype=torch.float32) * 3, wave(6, 16)
+    if npu:
+        weights, experts, numbers = npu.npu_moe_gating_top_k_softmax(scores, None, k=3)
+        rows, places, sorted_experts = npu.npu_moe_init_routing(tokens, numbers, experts, 6)
+        return weights, experts, rows, sorted_experts, npu.npu_moe_compute_expert_tokens(sorted_experts, 8), places
+    weights, experts = scores.softmax(-1).topk(3)
+    order = experts.flatten().argsort(stable=True)
+    ends = experts.flatten().bincount(minlength=8).cumsum(0)
+    # Elements are numbered column by column.
+    return weights, experts, tokens[order // 3], experts.flatten()[order], ends, order.argsort().view(6, 3).T
+
+
 EXPERTS = [[2, 0], [1, 3], [3, 2], [0, 1], [2, 1], [3, 0]]
+
+
+@operator
+def npu_moe_finalize_routing(npu):
+    experts, tokens, bias = torch.tensor(EXPERTS), wave(6, 16, dtype=torch.float32), wave(4, 16, dtype=torch.float32, step=0.3)
+    order, weights, found = experts.flatten().argsort(stable=True), wave(6, 2, dtype=torch.float32), []
+    rows, places = tokens[order // 2], order.argsort().int()
+    for mode in range(4):
+        if npu:
+            own_rows, own_places = rows.view(4, 3, 16) if mode % 2 else rows, places if mode > 1 else places.view(6, 2).T.flatten()
+            found.append(npu.npu_moe_finalize_routing(own_rows, tokens, None, bias, weights, own_places, experts.int(), mode))
+        else:
+            found.append(tokens + ((tokens[:, None] + bias[experts]) * weights[..., None]).sum(1))
+    return found
 
 
 @operator
@@ -808,3 +853,14 @@ def npu_mla_prolog_v2(npu):
 @operator
 def npu_mla_prolog_v3(npu):
     return latent_attention(npu, "npu_mla_prolog_v3", query_norm_flag=True, qc_qr_scale=1.5, kc_scale=0.5)
+
+
+# ---- sparse tensors ----
+
+
+@operator
+def coalesced(npu):
+    places, values = torch.tensor([[0, 1, 0, 3], [2, 0, 2, 1]]), wave(4, 3, dtype=torch.float32)
+    device = npu.device if npu else "cpu"
+    tensor = torch.sparse_coo_tensor(places.to(device), values.to(device), (4, 3, 3)).coalesce()
+    return tensor.indices().cpu(), tensor.values().cpu()
