@@ -286,6 +286,35 @@ def heads_of(qkv, heads):
     return (qkv[0], heads, qkv[1], qkv[2] // 3 // heads)
 
 
+# ---- heads and their parts -------------------------------------------------------------------------------------------------
+
+
+@shape_function
+def merged_parts(parts, wanted=1):
+    return tuple(parts[0]) if wanted else None
+
+
+@shape_function
+def cached_keys(kv, cos, wanted, values=None):
+    """With values kv has keys only."""
+    return (kv if values else (*kv[:-1], cos[-1])) if wanted else None
+
+
+@shape_function
+def cached_values(kv, cos, wanted, values=None):
+    return (values or (*kv[:-1], kv[-1] - cos[-1])) if wanted else None
+
+
+@shape_function
+def latent_heads(tokens, heads, numbers):
+    return (*tokens[:-1], heads[0], numbers[-1])
+
+
+@shape_function
+def selected_heads(query, key, value):
+    return (*query[:-1], query[-1] * value[-1] // key[-1])
+
+
 # ---- bags of embeddings ----------------------------------------------------------------------------------------------------
 
 
