@@ -154,8 +154,10 @@ static void release_wait(void *argument)
 uint64_t us_event_awaited(EventState *event, bool block)
 {
     pthread_mutex_lock(&event->lock);
-    bool recorded = event->words->recorded > event->forgotten;
-    uint64_t record = recorded ? event->words->recorded : block ? event->words->recorded + 1 : 0;
+    const uint64_t recorded = event->words->recorded, forgotten = event->forgotten;
+    /* A record that has run and is forgotten may not be published yet: the one awaited comes after it. */
+    const uint64_t next = (recorded > forgotten ? recorded : forgotten) + 1;
+    uint64_t record = recorded > forgotten ? recorded : block ? next : 0;
     pthread_mutex_unlock(&event->lock);
     return record;
 }

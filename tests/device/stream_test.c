@@ -1,6 +1,7 @@
 /* Order, waiting, events, faults, abort and modes of streams; several threads submitting at once. */
 #include "../check.h"
 #include "device/device.h"
+#include "device/event_state.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -81,6 +82,21 @@ static void test_events_join_streams(Context *context)
     us_event_destroy(event);
     us_stream_destroy(first, true);
     us_stream_destroy(second, true);
+}
+
+/* A record runs on its stream, and a graph that waited for it forgets it, before the thread that queued it publishes its number:
+ * what is awaited from then on is the next one. */
+static void test_a_record_that_is_forgotten_before_it_is_published(Context *context)
+{
+    Event *event = us_event_create(context);
+    EventState *state = event_state(event);
+    CHECK(us_event_awaited(state, true) == 1 && us_event_awaited(state, false) == 0);
+    us_event_reach(state, 1, 0);
+    us_event_forget(state);
+    CHECK(us_event_awaited(state, true) == 2 && us_event_awaited(state, false) == 0);
+    CHECK(us_event_issue_record(state) == 1);
+    CHECK(us_event_awaited(state, true) == 2 && us_event_awaited(state, false) == 0);
+    us_event_destroy(event);
 }
 
 static void test_wait_before_record(Context *context)
@@ -302,6 +318,7 @@ int main(void)
     }
     test_order(context);
     test_events_join_streams(context);
+    test_a_record_that_is_forgotten_before_it_is_published(context);
     test_wait_before_record(context);
     test_wait_times_out(context);
     test_fault_stays(context);
