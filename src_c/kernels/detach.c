@@ -26,17 +26,6 @@ static bool shares_memory(const View *a, const View *b)
     return reach(a, &a_begin, &a_end) && reach(b, &b_begin, &b_end) && a_begin < b_end && b_begin < a_end;
 }
 
-View us_detach_reach(const View *output)
-{
-    int64_t lowest, highest;
-    if (us_view_is_absent(output) || us_view_is_empty(output) || !us_view_extent(output, &lowest, &highest)) {
-        return us_view_absent();
-    }
-    const int64_t elements = highest - lowest + 1;
-    return us_view_contiguous((char *)output->data + lowest * (int64_t)us_dtype_size(output->dtype), output->dtype, 1,
-                              &elements);
-}
-
 /* The view moved to other memory, gaps included: strides stay as they are. */
 static void *copy_of(View *view)
 {
@@ -50,13 +39,14 @@ static void *copy_of(View *view)
     return copy;
 }
 
-KernelStatus us_detach(Detached *detached, int input_count, const View *inputs, int output_count, const View *outputs)
+static KernelStatus detach(Detached *detached, int input_count, const View *inputs, int output_count, const View *outputs,
+                           bool also_same)
 {
     *detached = (Detached){0};
     for (int i = 0; i < input_count; i++) {
         detached->inputs[i] = inputs[i];
         for (int o = 0; o < output_count && detached->copies[i] == NULL; o++) {
-            if (is_same(&inputs[i], &outputs[o]) || !shares_memory(&inputs[i], &outputs[o])) {
+            if ((is_same(&inputs[i], &outputs[o]) && !also_same) || !shares_memory(&inputs[i], &outputs[o])) {
                 continue;
             }
             detached->copies[i] = copy_of(&detached->inputs[i]);
@@ -66,6 +56,16 @@ KernelStatus us_detach(Detached *detached, int input_count, const View *inputs, 
         }
     }
     return KERNEL_OK;
+}
+
+KernelStatus us_detach(Detached *detached, int input_count, const View *inputs, int output_count, const View *outputs)
+{
+    return detach(detached, input_count, inputs, output_count, outputs, false);
+}
+
+KernelStatus us_detach_same(Detached *detached, int input_count, const View *inputs, int output_count, const View *outputs)
+{
+    return detach(detached, input_count, inputs, output_count, outputs, true);
 }
 
 void us_detach_end(Detached *detached)

@@ -13,10 +13,9 @@ typedef struct Detached {
     void *copies[DETACH_LIMIT];
 } Detached;
 
-/* Everything an output reaches, as one array, for operators that read what lies beside what they have written: as an output
- * of us_detach it is never the very same view, so that an input that shares any of it is copied. */
-View us_detach_reach(const View *output);
 KernelStatus us_detach(Detached *detached, int input_count, const View *inputs, int output_count, const View *outputs);
+/* For operators that read what lies beside what they have written: the very same view is copied, too. */
+KernelStatus us_detach_same(Detached *detached, int input_count, const View *inputs, int output_count, const View *outputs);
 void us_detach_end(Detached *detached); /* also after a failure */
 
 #endif

@@ -788,7 +788,7 @@ def numbered(x, rows, experts, active, kind, layout, levels=None):
 
 def test_numbered_routing():
     """One pair of number and expert after the other, as Python's stable sort has them."""
-    for number, (tokens, choices, width, active) in enumerate([(3, 2, 4, 3), (40, 6, 33, 7), (9, 1, 600, 100), (5, 3, 4, 0), (0, 2, 4, 3), (3, 2, 0, 3)]):
+    for number, (tokens, choices, width, active) in enumerate([(3, 2, 4, 3), (40, 6, 33, 7), (9, 1, 600, 100), (5, 3, 4, 0), (0, 2, 4, 3), (3, 2, 0, 3), (700, 3, 2, 9)]):
         for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
             random = np.random.default_rng(number)
             x, experts = drawn((tokens, width), number, kind), random.integers(-2**25, 2**25, (tokens, choices))

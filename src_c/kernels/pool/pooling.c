@@ -352,8 +352,7 @@ KernelStatus us_pooling_forward(const View *views, const void *attributes)
     }
     Detached detached;
     Pool pool;
-    const View written = us_detach_reach(&views[1]); /* windows read neighbours of what is written */
-    KernelStatus status = us_detach(&detached, 1, views, 1, &written);
+    KernelStatus status = us_detach_same(&detached, 1, views, 1, &views[1]); /* windows read neighbours of what is written */
     if (status == KERNEL_OK) {
         pool.x = five_axes(&detached.inputs[0]);
         pool.y = five_axes(&views[1]);
@@ -429,8 +428,7 @@ static KernelStatus backward_of_rows(const View *views, const void *attributes)
 {
     Detached detached;
     Pool pool;
-    const View written = us_detach_reach(&views[3]);
-    KernelStatus status = us_detach(&detached, 3, views, 1, &written);
+    KernelStatus status = us_detach_same(&detached, 3, views, 1, &views[3]);
     bool is_numbered = true;
     if (status == KERNEL_OK) {
         pool.y = five_axes(&detached.inputs[0]);

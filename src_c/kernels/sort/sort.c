@@ -319,9 +319,8 @@ static KernelStatus sort_views(const View *self, const View *values, const View 
 KernelStatus us_topk(const View *views, const void *attributes)
 {
     /* Values are read from self when the first ones of them are written. */
-    const View written[] = {us_detach_reach(&views[1]), us_detach_reach(&views[2])};
     Detached detached;
-    KernelStatus status = us_detach(&detached, 1, views, 2, written);
+    KernelStatus status = us_detach_same(&detached, 1, views, 2, &views[1]);
     if (status == KERNEL_OK) {
         status = sort_views(&detached.inputs[0], &views[1], &views[2], attributes);
     }
