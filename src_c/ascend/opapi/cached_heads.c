@@ -123,7 +123,10 @@ static int64_t key_depth(const CachedKv *call)
 
 static int64_t latent_depth(const CachedKv *call)
 {
-    return is_apart(call) ? op_size(call->v, 3) : op_size(call->kv, 3) - turned(call);
+    int64_t rest;
+    return is_apart(call)                                                     ? op_size(call->v, 3)
+           : __builtin_sub_overflow(op_size(call->kv, 3), turned(call), &rest) ? -1
+                                                                              : rest;
 }
 
 static int64_t rows_of(const CachedKv *call, const Operand *cache)

@@ -1,6 +1,8 @@
 #include "ascend/opapi/packed_integers.h"
 
-enum { NUMBERS_OF_INT32 = 8 };
+#include "kernels/sizes.h"
+
+enum { NUMBERS_OF_INT32 = 8, BYTES_OF_INT32 = 4 };
 
 /* Of the last two. One integer of 4 bits does not fill a byte: it is a column of those above it. */
 static int32_t packed_axis(const View *view, bool eight)
@@ -28,9 +30,11 @@ Integers op_integers_of(const Operand *operand)
     integers.fits &= eight || (view->shape[axis] % 2 == 0 && operand->offset % 2 == 0);
     for (int32_t i = 0; i < view->rank; i++) {
         integers.fits &= i == axis || eight || view->shape[i] == 1 || view->strides[i] % 2 == 0;
-        view->strides[i] = i == axis ? 1 : eight ? view->strides[i] * 4 : view->strides[i] / 2;
+        const int64_t bytes = (int64_t)((uint64_t)view->strides[i] * BYTES_OF_INT32); /* that of one element may be any */
+        view->strides[i] = i == axis ? 1 : eight ? bytes : view->strides[i] / 2;
     }
-    view->shape[axis] = eight ? view->shape[axis] * 4 : view->shape[axis] / 2;
+    const int64_t most = INT64_MAX / NUMBERS_OF_INT32; /* of no memory, but sizes are read before it is refused */
+    view->shape[axis] = eight ? bounded(view->shape[axis], 0, most) * BYTES_OF_INT32 : view->shape[axis] / 2;
     view->dtype = DTYPE_UINT8;
     view->data = (char *)view->data + (eight ? 0 : operand->offset / 2);
     return integers;

@@ -123,7 +123,8 @@ void op_require_kept_streams(OpCall *op, const Operand *x, const Operand *phi, c
 
 Shape op_shape_weighed_blocks(OpCall *op, const Operand *blocks)
 {
-    return op_shape_stream_parts(op, blocks, op_size(blocks, 1) + 1);
+    int64_t count;
+    return op_shape_stream_parts(op, blocks, __builtin_add_overflow(op_size(blocks, 1), 1, &count) ? -1 : count);
 }
 
 static aclnnStatus plan(OpCall *op, Kernel *kernel, const void *attributes, size_t size, Operands inputs, Operands outputs)
