@@ -117,6 +117,14 @@ def test_sequences(dtype):
     run("Eye", dtype, {"n": 3, "m": 5}, {"out": kind.encode(numpy.eye(3, 5))}) if dtype != "F64" else None
 
 
+def test_identity_of_many_rows():
+    """The diagonal is written after the zeros, whichever thread writes these."""
+    for shape in ((20011, 13), (13, 20011), (600, 600)):
+        for _ in range(20):
+            found = call("Eye", n=shape[0], m=shape[1], out=empty(shape))
+            numpy.testing.assert_array_equal(found, numpy.eye(*shape))
+
+
 @pytest.mark.parametrize("source", ["F32", "F16", "BF16", "F64", "I8", "U8", "I32", "I64", "B", "C64"])
 def test_casts(source):
     values = {"C64": numpy.array([1 + 2j, -3, 0])}.get(source, numpy.array([1.0, 3.0, 0.0]))

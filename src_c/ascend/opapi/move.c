@@ -332,29 +332,9 @@ aclnnStatus op_linspace(OpCall *op, const ScalarArgument *start, const ScalarArg
     return op_sequence(op, to, start->value, op_real(gap, ACL_DOUBLE), end->value, steps > 1 ? steps - 1 : -1, ACL_DOUBLE);
 }
 
-/* Zeros, and ones on the diagonal, which is a view of rank 1. */
 aclnnStatus op_eye(OpCall *op, const Operand *to)
 {
-    Moves moves = moves_begin(op, to->dtype, 2);
-    moves.call.formula = &us_map_fill;
-    if (!op_refused(op)) {
-        View diagonal = us_view_remove_axis(to->view, 1);
-        diagonal.shape[0] = to->view.shape[0] < to->view.shape[1] ? to->view.shape[0] : to->view.shape[1];
-        diagonal.strides[0] = to->view.strides[0] + to->view.strides[1];
-        moves_add(&moves, to, to->view, to, to->view);
-        moves_add(&moves, to, diagonal, to, diagonal);
-    }
-    const size_t size = sizeof(MapListCall) + 2 * sizeof(Number);
-    MapListCall *call = op_take(op, size);
-    if (call == NULL || moves.count < 2) {
-        return op_plan_nothing(op);
-    }
-    call->call = moves.call;
-    call->call.items = 2;
-    call->call.number_count = 1;
-    call->each[0] = op_real(0, to->dtype);
-    call->each[1] = op_real(1, to->dtype);
-    return op_plan_views(op, us_map, call, size, 4, moves.planned);
+    return op_plan_operands(op, us_identity, NULL, 0, NO_OPERANDS, OPERANDS(to));
 }
 
 /* ---- checks ---- */

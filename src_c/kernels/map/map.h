@@ -53,7 +53,8 @@ typedef struct MapCall {
     DType compute;           /* P */
     DType result;            /* P; DTYPE_BOOL of MAP_BOOL formulas; the real type of P of MAP_REAL ones */
     int32_t inputs, outputs; /* views of an item */
-    int32_t items;           /* 1; of a list its length: the views of an item follow those of the one before it */
+    int32_t items;           /* 1; of a list its length: the views of an item follow those of the one before it. They run at the
+                              * same time: no output of one may lie in another. */
     int32_t number_count;    /* numbers that differ by item: of a MapListCall, else 0 */
     Number numbers[MAP_CALL_NUMBERS];
     MapBlend blend;

@@ -223,6 +223,8 @@ KernelStatus us_sequence(const View *views, const void *attributes)
 
 /* ---- diagonals ---- */
 
+_Alignas(16) static const unsigned char no_element[ELEMENT_BYTES]; /* 0 in every type */
+
 /* A line of `count` elements of a view, `stride` apart, from an offset on. */
 static View line_of(const View *view, int64_t offset, int64_t stride, int64_t count)
 {
@@ -243,11 +245,10 @@ static void fill_view(const View *target, const void *element)
 
 KernelStatus us_diagonal_matrix(const View *views, const void *attributes)
 {
-    _Alignas(16) static const unsigned char zero[ELEMENT_BYTES];
     const int64_t diagonal = ((const Diagonal *)attributes)->diagonal;
     const View *out = &views[1];
     const int64_t offset = diagonal < 0 ? -diagonal * out->strides[0] : diagonal * out->strides[1];
-    fill_view(out, zero);
+    fill_view(out, no_element);
     const View line = line_of(out, offset, out->strides[0] + out->strides[1], us_view_elements(&views[0]));
     return us_view_is_empty(&line) ? KERNEL_OK : us_reshape((const View[]){views[0], line}, NULL);
 }
@@ -272,4 +273,11 @@ KernelStatus us_fill_diagonal(const View *views, const void *attributes)
         fill_view(&line, element);
     }
     return KERNEL_OK;
+}
+
+KernelStatus us_identity(const View *views, const void *attributes)
+{
+    (void)attributes;
+    fill_view(&views[0], no_element);
+    return us_fill_diagonal(views, &(DiagonalFill){.value = {1, 0, 1}});
 }

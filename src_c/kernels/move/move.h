@@ -43,6 +43,9 @@ typedef struct DiagonalFill {
 } DiagonalFill;
 Kernel us_fill_diagonal;
 
+/* views: target of rank 2. 0 everywhere but on its main diagonal, which is 1. */
+Kernel us_identity;
+
 /* views: target. Element i in row-major order is start + i * step, computed in `compute`; element last_at, if that is not
  * negative, is `last`. `powers`, of a floating compute: base to the power of that. */
 typedef struct Sequence {
