@@ -688,6 +688,22 @@ def test_no_rows():
         assert rows.size == order.size == 0
 
 
+@pytest.mark.parametrize("blocks", [False, True])
+def test_no_rows_on_the_way_back(blocks):
+    """Tokens without rows are 0, and so are the gradients of their gates."""
+    none, marks, gates = tensor(np.zeros((0, 4))), tensor(np.zeros((3, 2)), "I8"), tensor(np.ones((3, 2)))
+    index = lambda: empty((0,), "I32")
+    own = call("MoeTokenUnpermuteWithRoutingMap", permutedTokens=none, sortedIndices=index(),
+               routingMapOptional=None if blocks else marks, probsOptional=gates, paddedMode=blocks, restoreShapeOptional=None,
+               unpermutedTokens=empty((3, 4)), outIndex=index(), permuteTokenId=index(), permuteProbs=empty((0,)))  # fmt: skip
+    np.testing.assert_array_equal(own[0], np.zeros((3, 4)))
+    own = call("MoeTokenUnpermuteWithRoutingMapGrad", unpermutedTokensGrad=tensor(np.ones((3, 4))), outIndex=index(),
+               permuteTokenId=index(), routingMapOptional=marks, permutedTokensOptional=none, probsOptional=gates,
+               dropAndPad=blocks, restoreShapeOptional=None, permutedTokensGradOut=empty((0, 4)),
+               probsGradOutOptional=empty((3, 2)))  # fmt: skip
+    np.testing.assert_array_equal(own[1], np.zeros((3, 2)))
+
+
 def initial(x, experts, kind, layout="row-major", active=0, capacity=0, limit=0, flag=0, before=False):
     count = experts.size
     shape = (limit, capacity, x.shape[1]) if capacity else (min(active or count, count), x.shape[1])

@@ -235,14 +235,13 @@ aclnnStatus op_expert_ends(OpCall *op, const Operand *sorted, const Operand *end
 
 RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks)
 {
-    const int64_t count = op_size(map, blocks ? 1 : 0), each = count > 0 ? limit / count : 0;
-    return (RouteByMap){.choices = blocks ? 0 : each, .capacity = blocks ? each : 0};
+    const int64_t count = op_size(map, blocks ? 1 : 0);
+    return (RouteByMap){count > 0 ? limit / count : 0, blocks};
 }
 
 static int64_t mapped_rows(const Operand *map, int64_t limit, bool blocks)
 {
-    const RouteByMap route = op_map_route(map, limit, blocks);
-    return route.choices * op_size(map, 0) + route.capacity * op_size(map, 1);
+    return op_map_route(map, limit, blocks).each * op_size(map, blocks ? 1 : 0);
 }
 
 Shape op_shape_mapped_places(OpCall *op, const Operand *map, int64_t limit, bool blocks)
@@ -292,8 +291,7 @@ bool op_divides(int64_t count, int64_t size)
 
 RouteByMap op_unmap_route(const Operand *rows, int64_t count, bool blocks)
 {
-    const int64_t each = count == 0 ? 0 : op_size(rows, 0) / count;
-    return (RouteByMap){.choices = blocks ? 0 : each, .capacity = blocks ? each : 0};
+    return (RouteByMap){count == 0 ? 0 : op_size(rows, 0) / count, blocks};
 }
 
 aclnnStatus op_unroute_by_map(OpCall *op, const MapUnrouting *all)

@@ -23,12 +23,12 @@ typedef struct Gradients {
 /* Entry i stands for a row of a token. */
 static int64_t token_of(const Gradients *work, int64_t i)
 {
-    return work->call->capacity > 0 ? work->places[i] : i / work->call->choices;
+    return work->call->blocks ? work->places[i] : i / work->call->each;
 }
 
 static KernelStatus check_places(const Gradients *work)
 {
-    const bool blocks = work->call->capacity > 0;
+    const bool blocks = work->call->blocks;
     const int64_t lowest = blocks ? 0 : -1, limit = blocks ? work->tokens : work->rows;
     us_reshape((const View[]){work->views[PLACES], us_view_contiguous(work->places, DTYPE_INT64, 1, &work->rows)}, NULL);
     for (int64_t i = 0; i < work->rows; i++) {
@@ -55,7 +55,7 @@ static void collect_rows(const Gradients *work)
     }
     for (int64_t i = 0; i < work->rows; i++) {
         if (work->places[i] >= 0) {
-            work->items[ends[token_of(work, i)]++] = work->call->capacity > 0 ? i : work->places[i];
+            work->items[ends[token_of(work, i)]++] = work->call->blocks ? i : work->places[i];
         }
     }
 }
@@ -96,19 +96,20 @@ static void set_gate(const Gradients *work, int64_t token, int64_t expert, int64
 static KernelStatus form_gates(const Gradients *work)
 {
     const View *map = &work->views[MAP];
-    const int64_t experts = work->views[GATE_GRADIENT].shape[1], capacity = work->call->capacity;
+    const int64_t experts = work->views[GATE_GRADIENT].shape[1];
+    const bool blocks = work->call->blocks;
     int64_t row = 0;
     for (int64_t e = 0; e < experts; e++) {
         for (int64_t t = 0; t < work->tokens; t++) {
-            const bool marked = capacity == 0 && is_marked(map, t, e);
+            const bool marked = !blocks && is_marked(map, t, e);
             if (marked && row == work->rows) {
                 return us_kernel_fault("the map marks more than %lld pairs", (long long)work->rows);
             }
             set_gate(work, t, e, marked ? row++ : -1);
         }
     }
-    for (int64_t i = 0; i < work->rows && capacity > 0; i++) {
-        set_gate(work, work->places[i], i / capacity, i);
+    for (int64_t i = 0; i < work->rows && blocks; i++) {
+        set_gate(work, work->places[i], i / work->call->each, i);
     }
     return KERNEL_OK;
 }

@@ -21,7 +21,7 @@ static View numbers_view(const Unrouting *work, int64_t *numbers)
 
 static KernelStatus read_places(const Unrouting *work)
 {
-    const bool blocks = work->call->capacity > 0;
+    const bool blocks = work->call->blocks;
     const int64_t lowest = blocks ? 0 : -1, limit = blocks ? work->tokens : work->rows;
     us_reshape((const View[]){work->views[PLACES], numbers_view(work, work->places)}, NULL);
     for (int64_t i = 0; i < work->rows; i++) {
@@ -37,7 +37,8 @@ static void move_gates_of_blocks(const Unrouting *work)
 {
     const View *gates = &work->views[GATES];
     for (int64_t row = 0; row < work->rows; row++) {
-        copy_gate(row_gate_at(&work->views[ROUTED_GATES], row), gate_at(gates, work->places[row], row / work->call->capacity), gates);
+        const char *from = gate_at(gates, work->places[row], row / work->call->each);
+        copy_gate(row_gate_at(&work->views[ROUTED_GATES], row), from, gates);
     }
 }
 
@@ -75,7 +76,7 @@ static KernelStatus move_gates(const Unrouting *work)
     if (us_view_is_absent(&work->views[GATES])) {
         return KERNEL_OK;
     }
-    if (work->call->capacity > 0) {
+    if (work->call->blocks) {
         move_gates_of_blocks(work);
         return KERNEL_OK;
     }
@@ -90,12 +91,12 @@ static KernelStatus move_gates(const Unrouting *work)
 static KernelStatus name_rows(const Unrouting *work)
 {
     const View *views = work->views;
-    if (work->call->capacity > 0) {
+    if (work->call->blocks) {
         return us_sort((const View[]){numbers_view(work, work->places), views[ROW_TOKENS], views[ROWS]}, &(SortLines){.axis = 0});
     }
     us_reshape((const View[]){numbers_view(work, work->places), views[ROWS]}, NULL);
     for (int64_t i = 0; i < work->rows; i++) {
-        work->numbers[i] = i / work->call->choices;
+        work->numbers[i] = i / work->call->each;
     }
     us_reshape((const View[]){numbers_view(work, work->numbers), views[ROW_TOKENS]}, NULL);
     return KERNEL_OK;

@@ -35,7 +35,7 @@ static KernelStatus read_numbers(const Gradients *work, int view, int64_t lowest
 static KernelStatus read_rows(const Gradients *work)
 {
     const RouteByMap *call = work->call;
-    const bool blocks = call->capacity > 0;
+    const bool blocks = call->blocks;
     KernelStatus status = blocks ? read_numbers(work, ROW_TOKENS, 0, work->tokens) : KERNEL_OK;
     status = status == KERNEL_OK ? read_numbers(work, ROWS, blocks ? 0 : -1, work->rows) : status;
     for (int64_t i = 0; i < work->rows && status == KERNEL_OK; i++) {
@@ -43,7 +43,7 @@ static KernelStatus read_rows(const Gradients *work)
     }
     for (int64_t i = 0; i < work->rows && status == KERNEL_OK; i++) {
         if (work->numbers[i] >= 0) {
-            work->tokens_of[work->numbers[i]] = blocks ? us_integer_at(&work->views[ROW_TOKENS], 0, i) : i / call->choices;
+            work->tokens_of[work->numbers[i]] = blocks ? us_integer_at(&work->views[ROW_TOKENS], 0, i) : i / call->each;
         }
     }
     return status;
@@ -78,12 +78,12 @@ static KernelStatus find_gates(const Gradients *work)
     if (work->experts == NULL) {
         return KERNEL_OK;
     }
-    if (work->call->capacity == 0) {
+    if (!work->call->blocks) {
         return find_pairs(work);
     }
     for (int64_t row = 0; row < work->rows; row++) {
         work->numbers[row] = work->tokens_of[row];
-        work->experts[row] = row / work->call->capacity;
+        work->experts[row] = row / work->call->each;
     }
     return KERNEL_OK;
 }
