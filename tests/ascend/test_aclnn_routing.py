@@ -384,7 +384,8 @@ def test_unpermute():
 
 
 # tokens, experts of each, width, range of rows or None
-PARTS = [(3, 2, 4, (1, 5)), (20, 3, 700, (0, 60)), (9, 4, 5, (30, 36)), (7, 1, 33, (3, 3)), (5, 2, 3, (8, 14)), (6, 3, 8, None)]
+PARTS = [(3, 2, 4, (1, 5)), (20, 3, 700, (0, 60)), (9, 4, 5, (30, 36)), (7, 1, 33, (3, 3)), (5, 2, 3, (8, 14)), (6, 3, 8, None),
+         (0, 2, 4, (0, 3))]  # fmt: skip
 
 
 def part_of(rows, begin, end):
@@ -422,7 +423,7 @@ def test_permute_a_part():
 def test_gradients_of_a_part():
     """By the matrix that takes tokens, and that takes probs, to their rows."""
     for number, (count, choices, width, span) in enumerate(PARTS):
-        if span == (3, 3):
+        if count == 0 or span == (3, 3):
             continue
         for kind, gate, layout in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number)):
             places = np.random.default_rng(number).permutation(count * choices)
@@ -442,7 +443,7 @@ def test_gradients_of_a_part():
 
 def test_unpermute_a_part_and_its_gradients():
     for number, (count, choices, width, span) in enumerate(PARTS):
-        if span == (3, 3):
+        if count == 0 or span == (3, 3):
             continue
         for kind, gate, layout, more in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number), (0, 1, 0)):
             places = np.random.default_rng(number).permutation(count * choices)
