@@ -1031,6 +1031,17 @@ def test_quantized_routing_v2(smooth):
                 np.testing.assert_array_equal(one.reshape(other.shape), other)
 
 
+@pytest.mark.parametrize("capacity", [0, 2])
+def test_scales_of_rows_without_columns(capacity):
+    """They are 0, as those of rows without extent."""
+    experts = np.array([[0, 1], [1, 2], [0, 0]])
+    for smooth in (None, np.ones((1, 0)), np.ones((3, 0))):
+        own = quantized_v2(np.ones((3, 0)), experts, "F32", "gaps", True, smooth, None, 0, capacity, 3, 0, False, False)
+        np.testing.assert_array_equal(own[-1], np.zeros(6))
+    own = initial_v3(np.ones((3, 0)), experts, "F32", "gaps", 1, np.ones((3, 0)), None, 0, capacity, 3, None, None, False)
+    np.testing.assert_array_equal(own[-1], np.zeros(6))
+
+
 def test_quantized_routing_without_a_number_of_experts():
     """Any expert number is sorted where nothing asks how many there are; with scales by expert there are as many as these."""
     experts = np.array([[1000000, 5], [7, 7]])
