@@ -100,7 +100,8 @@ KernelStatus us_route_quantized(const View *views, const void *attributes)
     void *space = us_scratch_part(&cursor, parts[0]);
     float *scales = us_scratch_part(&cursor, parts[1]);
     int64_t *numbers = us_scratch_part(&cursor, parts[2]), *ends = us_scratch_part(&cursor, parts[3]);
-    const KernelStatus status = groups ? quantize_rows(views, how, space, numbers, ends) : quantize_tokens(views, how, space, scales);
+    const KernelStatus status = groups ? quantize_rows(views, how, space, numbers, ends)
+                                       : quantize_tokens(views, how, space, scales);
     us_scratch_give_back(block);
     return status;
 }
