@@ -1,9 +1,9 @@
 #include "kernels/routing/routing.h"
 
-#include "kernels/move/move.h"
 #include "kernels/routing/by_map.h"
+#include "kernels/routing/integers.h"
 #include "kernels/scratch.h"
-#include "kernels/sort/lines.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -26,18 +26,11 @@ static int64_t token_of(const Gradients *work, int64_t i)
     return work->call->blocks ? work->places[i] : i / work->call->each;
 }
 
-static KernelStatus check_places(const Gradients *work)
+static KernelStatus read_places(const Gradients *work)
 {
     const bool blocks = work->call->blocks;
-    const int64_t lowest = blocks ? 0 : -1, limit = blocks ? work->tokens : work->rows;
-    us_reshape((const View[]){work->views[PLACES], us_view_contiguous(work->places, DTYPE_INT64, 1, &work->rows)}, NULL);
-    for (int64_t i = 0; i < work->rows; i++) {
-        if (work->places[i] < lowest || work->places[i] >= limit) {
-            return us_kernel_fault("place %lld of %lld is %lld, which is not in %lld … %lld", (long long)i,
-                                   (long long)work->rows, (long long)work->places[i], (long long)lowest, (long long)limit - 1);
-        }
-    }
-    return KERNEL_OK;
+    return us_read_integers(&work->views[PLACES], "place", blocks ? 0 : -1, blocks ? work->tokens : work->rows, work->rows,
+                            work->places);
 }
 
 /* Sorts entries by their tokens: `starts` count them first, then move to their ends, which are the next one's starts. */
@@ -78,7 +71,7 @@ static void sum_token(void *context, int64_t token)
     const Gradients *work = context;
     for (int64_t column = 0, count; column < work->width; column += count) {
         float sums[TILE] = {0};
-        count = work->width - column < TILE ? work->width - column : TILE;
+        count = smaller(work->width - column, TILE);
         for (int64_t i = work->starts[token]; i < work->starts[token + 1]; i++) {
             add_row(work, work->items[i], column, count, sums);
         }
@@ -116,7 +109,7 @@ static KernelStatus form_gates(const Gradients *work)
 
 static KernelStatus form_all(const Gradients *work)
 {
-    KernelStatus status = check_places(work);
+    KernelStatus status = read_places(work);
     if (status == KERNEL_OK && !us_view_is_absent(&work->views[GATE_GRADIENT])) {
         status = form_gates(work);
     }

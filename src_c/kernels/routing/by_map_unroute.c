@@ -2,6 +2,7 @@
 
 #include "kernels/move/move.h"
 #include "kernels/routing/by_map.h"
+#include "kernels/routing/integers.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/sort.h"
 
@@ -22,15 +23,8 @@ static View numbers_view(const Unrouting *work, int64_t *numbers)
 static KernelStatus read_places(const Unrouting *work)
 {
     const bool blocks = work->call->blocks;
-    const int64_t lowest = blocks ? 0 : -1, limit = blocks ? work->tokens : work->rows;
-    us_reshape((const View[]){work->views[PLACES], numbers_view(work, work->places)}, NULL);
-    for (int64_t i = 0; i < work->rows; i++) {
-        if (work->places[i] < lowest || work->places[i] >= limit) {
-            return us_kernel_fault("place %lld of %lld is %lld, which is not in %lld … %lld", (long long)i,
-                                   (long long)work->rows, (long long)work->places[i], (long long)lowest, (long long)limit - 1);
-        }
-    }
-    return KERNEL_OK;
+    return us_read_integers(&work->views[PLACES], "place", blocks ? 0 : -1, blocks ? work->tokens : work->rows, work->rows,
+                            work->places);
 }
 
 static void move_gates_of_blocks(const Unrouting *work)

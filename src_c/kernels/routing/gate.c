@@ -2,6 +2,7 @@
 
 #include "kernels/maths/maths.h"
 #include "kernels/routing/integers.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -179,8 +180,8 @@ static void gate_row(const Gate *gate, int64_t row)
 static void gate_piece(void *context, int64_t piece)
 {
     const Gate *gate = context;
-    const int64_t begin = piece * gate->piece_rows, rest = gate->rows - begin;
-    for (int64_t row = begin; row < begin + (rest < gate->piece_rows ? rest : gate->piece_rows); row++) {
+    const int64_t begin = piece * gate->piece_rows;
+    for (int64_t row = begin; row < smaller(begin + gate->piece_rows, gate->rows); row++) {
         gate_row(gate, row);
     }
 }
@@ -215,7 +216,7 @@ KernelStatus us_gate_tokens(const View *views, const void *attributes)
     }
     const KernelStatus status = check_table(&gate);
     if (status == KERNEL_OK) {
-        us_parallel((gate.rows + gate.piece_rows - 1) / gate.piece_rows, gate_piece, &gate);
+        us_parallel(ceiling(gate.rows, gate.piece_rows), gate_piece, &gate);
     }
     return status;
 }
