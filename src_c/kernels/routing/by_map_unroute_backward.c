@@ -25,7 +25,10 @@ static KernelStatus read_rows(const Gradients *work)
     const View *views = work->views;
     const int64_t rows = work->rows;
     const bool blocks = work->call->blocks;
-    KernelStatus status = blocks ? us_read_integers(&views[ROW_TOKENS], "token", 0, work->tokens, rows, work->numbers) : KERNEL_OK;
+    KernelStatus status = KERNEL_OK;
+    if (blocks) {
+        status = us_read_integers(&views[ROW_TOKENS], "token", 0, work->tokens, rows, work->numbers);
+    }
     status = status == KERNEL_OK ? us_read_integers(&views[ROWS], "row", blocks ? 0 : -1, rows, rows, work->numbers) : status;
     for (int64_t i = 0; i < rows && status == KERNEL_OK; i++) {
         work->tokens_of[i] = -1;

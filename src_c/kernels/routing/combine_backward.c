@@ -60,7 +60,8 @@ static void form_scale(const Gradients *work, int64_t f)
 {
     const View *views = work->views;
     const int64_t row = f / work->choices, place = work->places[f], expert = work->experts ? work->experts[f] : -1;
-    const float sum = place < work->token_rows ? us_dot_slopes(&views[SLOPES], row, &views[TOKENS], place, &views[BIAS], expert) : 0;
+    const bool is_there = place < work->token_rows;
+    const float sum = is_there ? us_dot_slopes(&views[SLOPES], row, &views[TOKENS], place, &views[BIAS], expert) : 0;
     us_row_store(&views[SCALE_GRADIENT], row, f % work->choices, 1, &sum);
 }
 

@@ -192,8 +192,8 @@ static KernelStatus check_table(const Gate *gate)
     for (int64_t row = 0; row < gate->rows && !us_view_is_absent(table); row++) {
         const int64_t key = us_integer_at(&gate->views[KEYS], 0, row);
         if (key < 0 || key >= table->shape[0]) {
-            return us_kernel_fault("input id %lld of %lld is %lld, which is not in 0 … %lld", (long long)row, (long long)gate->rows,
-                                   (long long)key, (long long)table->shape[0] - 1);
+            return us_kernel_fault("input id %lld of %lld is %lld, which is not in 0 … %lld", (long long)row,
+                                   (long long)gate->rows, (long long)key, (long long)table->shape[0] - 1);
         }
         for (int64_t i = 0; i < gate->call->choices; i++) {
             const int64_t expert = us_integer_at(table, key, i);
