@@ -445,9 +445,7 @@ def test_lists_that_do_not_fit_are_faults():
                          tensor(np.ones(4)), tensor(ends, "I64"), out, empty((4,)), None)  # fmt: skip
         assert "of an axis of 4" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 2), "I8").values())
-
-
-    for ends in ([3, 2], [1, 5], [-1, 2]):
+    for ends in ([3, 2], [1, 5], [-1, 2], [1, -(2**63)], [1, 2**63 - 1]):
         y = tensor(np.ones((2, 3, 5)))
         sentence = fault("GroupedMatmulAdd", tensor(np.ones((4, 3)), "F16"), tensor(np.ones((4, 5)), "F16"),
                          tensor(ends, "I64"), y, True, False, 2)  # fmt: skip
