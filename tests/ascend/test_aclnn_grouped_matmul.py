@@ -391,6 +391,19 @@ def test_products_that_go_back_to_their_tokens(version):
     assert np.all(np.abs(found - expected) <= 3 * 2.0**-24 * size + 1e-12)
 
 
+def test_no_products_go_back():
+    """Groups without rows leave what is beneath, and nobody looks where rows behind the last group would go."""
+    shared = drawn((1, COLUMNS), 1, "BF16")
+    for layout in LAYOUTS:
+        found = combined(
+            1, tensor(np.ones((2, DEPTH)), "I8"), packed(np.ones((2, DEPTH, COLUMNS), int), "I4"), tensor([0, 0], "I64"),
+            tensor([-1, 9], "I64"), empty((2, COLUMNS), "F32", layout), shared=tensor(shared, "BF16"),
+            scaleOptional=wide(np.ones((2, 1, COLUMNS)), "I64"), biasOptional=tensor(np.ones((2, COLUMNS))),
+            pertokenScaleOptional=tensor(np.ones(2)), logitOptional=tensor(np.ones(2)), sharedInputWeight=0.5, sharedInputOffset=1,
+            groupListType=1)  # fmt: skip
+        np.testing.assert_array_equal(found, [np.zeros(COLUMNS), 0.5 * shared[0]])
+
+
 def test_places_that_the_result_does_not_have_are_faults():
     given = [tensor(np.ones((2, DEPTH)), "I8"), packed(np.ones((1, DEPTH, COLUMNS), int), "I4"),
              wide(np.ones((1, 1, COLUMNS)), "I64"), tensor(np.ones((1, COLUMNS)))]  # fmt: skip

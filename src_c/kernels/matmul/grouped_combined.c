@@ -55,9 +55,6 @@ static KernelStatus weigh(const View *sums, const View *weights)
 static KernelStatus put_beneath(const GroupedShared *shared, const View *from, const View *result)
 {
     memset(result->data, 0, (size_t)us_view_elements(result) * sizeof(float));
-    if (us_view_is_absent(from)) {
-        return KERNEL_OK;
-    }
     const View rows = us_view_rows(result, shared->begin, shared->begin + from->shape[0]);
     const MapCall scaled = {.formula = &us_map_scale, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = 1,
                             .outputs = 1, .items = 1, .numbers = {{shared->factor, 0, 0}}};
