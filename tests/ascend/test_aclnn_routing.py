@@ -1292,6 +1292,19 @@ def test_no_rows_of_a_width_beyond_counting():
     support.run("aclnnMoeInitRoutingV2Grad", empty(rows), empty((0,), "I32"), 3, 0, 0, empty(rows))
 
 
+def test_tokens_of_no_columns():
+    """More of them than there is time to visit, or memory to count."""
+    none, many, index = empty((0, 0)), (2**62, 0), lambda: empty((0,), "I32")
+    support.run("aclnnMoeFinalizeRouting", none, empty(many), None, empty((2, 0)), empty(many), index(), empty(many, "I32"), empty(many))
+    for blocks in (False, True):
+        support.run("aclnnMoeTokenUnpermuteWithRoutingMap", none, index(), None, None, blocks, None, empty(many), index(), index(),
+                    None)  # fmt: skip
+        support.run("aclnnMoeTokenUnpermuteWithRoutingMap", none, index(), empty(many, "B"), empty(many), blocks, None, empty(many),
+                    index(), index(), empty((0,)))  # fmt: skip
+        support.run("aclnnMoeTokenUnpermuteWithRoutingMapGrad", empty(many), index(), index(), empty(many, "B"), none, empty(many),
+                    blocks, None, none, empty(many))  # fmt: skip
+
+
 def test_blocks_of_no_columns():
     """More of them than memory could hold."""
     experts = [[0], [2], [0], [1]]

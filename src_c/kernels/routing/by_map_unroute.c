@@ -56,8 +56,9 @@ static void move_gates_of_pairs(const Unrouting *work)
 static KernelStatus count_pairs(const Unrouting *work)
 {
     const View *map = &work->views[MAP];
+    const int64_t tokens = us_view_is_empty(map) ? 0 : map->shape[0];
     int64_t count = 0;
-    for (int64_t t = 0; t < map->shape[0] && count <= work->rows; t++) {
+    for (int64_t t = 0; t < tokens && count <= work->rows; t++) {
         for (int64_t e = 0; e < map->shape[1] && count <= work->rows; e++) {
             count += is_marked(map, t, e);
         }
@@ -103,7 +104,8 @@ static KernelStatus unroute(const Unrouting *work)
     status = status == KERNEL_OK ? move_gates(work) : status;
     status = status == KERNEL_OK ? name_rows(work) : status;
     const View sums[] = {views[ROUTED], views[PLACES], views[TOKENS], absent, absent, absent, views[ROUTED_GATES]};
-    return status == KERNEL_OK ? us_route_by_map_backward(sums, work->call) : status;
+    const bool has_sums = status == KERNEL_OK && !us_view_is_empty(&views[TOKENS]);
+    return has_sums ? us_route_by_map_backward(sums, work->call) : status;
 }
 
 KernelStatus us_unroute_by_map(const View *views, const void *attributes)

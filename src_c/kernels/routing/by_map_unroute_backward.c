@@ -117,7 +117,8 @@ static void form_piece(void *context, int64_t piece)
 static void store_gates(const Gradients *work)
 {
     const View *gates = &work->views[GATE_GRADIENT];
-    for (int64_t t = 0; t < gates->shape[0]; t++) {
+    const int64_t tokens = us_view_is_empty(gates) ? 0 : gates->shape[0];
+    for (int64_t t = 0; t < tokens; t++) {
         for (int64_t e = 0; e < gates->shape[1]; e++) {
             copy_gate(gate_at(gates, t, e), NULL, gates);
         }

@@ -227,7 +227,7 @@ static KernelStatus combine(const View *views, const CombineTokens *call, const 
     work.piece_rows = PIECE_ELEMENTS / (work.width * work.call->choices + 1) + 1;
     void *block = take_numbers(&work);
     const KernelStatus status = block ? read_all(&work) : KERNEL_NO_MEMORY;
-    if (status == KERNEL_OK) {
+    if (status == KERNEL_OK && work.width > 0) { /* without columns there may be more rows than time */
         us_parallel(ceiling(work.rows, work.piece_rows), combine_piece, &work);
     }
     us_scratch_give_back(block);
