@@ -358,8 +358,8 @@ def combined(version, x, weight, groups, places, out, offset=None, shared=None, 
     return call(f"GroupedMatmulFinalizeRouting{suffix}", **names, **given, **more)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_products_that_go_back_to_their_tokens(version):
+@pytest.mark.parametrize("version, beneath", [(1, True), (2, True), (3, True), (3, False)])
+def test_products_that_go_back_to_their_tokens(version, beneath):
     """Rows of one token are summed with what is beneath; a row behind the last group counts nowhere, wherever it would go."""
     sizes, targets, begin = [4, 0, 5], 6, 2
     a, b = whole((10, DEPTH), 1), whole((3, DEPTH, COLUMNS), 2, -8, 8)
@@ -371,9 +371,11 @@ def test_products_that_go_back_to_their_tokens(version):
     shared, factor = drawn((3, COLUMNS), 7, "BF16"), 0.3
     layout = LAYOUTS[version - 1]
     found = combined(version, tensor(a, "I8", layout), packed(b, "I32" if version == 2 else "I4"),
-                     tensor(np.cumsum(sizes) if version == 1 else sizes, "I64", "gaps"), tensor(places, "I64", layout),
+                     tensor(np.cumsum(sizes) if version == 1 else sizes, "I64", "gaps"),
+                     tensor(places, "I32" if version == 3 else "I64", layout),
                      empty((targets, COLUMNS), "F32", layout), None if offset is None else tensor(offset),
-                     tensor(shared, "BF16", layout), scaleOptional=wide(scale, "I64"), biasOptional=tensor(bias, "F32", layout),
+                     tensor(shared, "BF16", layout) if beneath else None, scaleOptional=wide(scale, "I64"),
+                     biasOptional=tensor(bias, "F32", layout),
                      pertokenScaleOptional=tensor(rows, "F32", "gaps"), logitOptional=tensor(logits, "F32", "gaps"),
                      sharedInputWeight=factor, sharedInputOffset=begin, groupListType=int(version != 1))  # fmt: skip
 
@@ -383,7 +385,7 @@ def test_products_that_go_back_to_their_tokens(version):
 
     v = rows_of(a, sizes, product) * (rows[:9, None] * logits[:9, None])
     expected, size = np.zeros((targets, COLUMNS)), np.zeros((targets, COLUMNS))
-    expected[begin : begin + 3] = shared * np.float32(factor)
+    expected[begin : begin + 3] = shared * np.float32(factor) if beneath else 0
     size[...] = np.abs(expected)
     np.add.at(expected, places[:9], v)
     np.add.at(size, places[:9], np.abs(v))
