@@ -358,8 +358,8 @@ def combined(version, x, weight, groups, places, out, offset=None, shared=None, 
     return call(f"GroupedMatmulFinalizeRouting{suffix}", **names, **given, **more)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_products_that_go_back_to_their_tokens(version):
+@pytest.mark.parametrize("version, beneath", [(1, True), (2, True), (3, True), (3, False)])
+def test_products_that_go_back_to_their_tokens(version, beneath):
     """Rows of one token are summed with what is beneath; a row behind the last group counts nowhere, wherever it would go."""
     sizes, targets, begin = [4, 0, 5], 6, 2
     a, b = whole((10, DEPTH), 1), whole((3, DEPTH, COLUMNS), 2, -8, 8)
@@ -371,9 +371,11 @@ def test_products_that_go_back_to_their_tokens(version):
     shared, factor = drawn((3, COLUMNS), 7, "BF16"), 0.3
     layout = LAYOUTS[version - 1]
     found = combined(version, tensor(a, "I8", layout), packed(b, "I32" if version == 2 else "I4"),
-                     tensor(np.cumsum(sizes) if version == 1 else sizes, "I64", "gaps"), tensor(places, "I64", layout),
+                     tensor(np.cumsum(sizes) if version == 1 else sizes, "I64", "gaps"),
+                     tensor(places, "I32" if version == 3 else "I64", layout),
                      empty((targets, COLUMNS), "F32", layout), None if offset is None else tensor(offset),
-                     tensor(shared, "BF16", layout), scaleOptional=wide(scale, "I64"), biasOptional=tensor(bias, "F32", layout),
+                     tensor(shared, "BF16", layout) if beneath else None, scaleOptional=wide(scale, "I64"),
+                     biasOptional=tensor(bias, "F32", layout),
                      pertokenScaleOptional=tensor(rows, "F32", "gaps"), logitOptional=tensor(logits, "F32", "gaps"),
                      sharedInputWeight=factor, sharedInputOffset=begin, groupListType=int(version != 1))  # fmt: skip
 
@@ -383,12 +385,25 @@ def test_products_that_go_back_to_their_tokens(version):
 
     v = rows_of(a, sizes, product) * (rows[:9, None] * logits[:9, None])
     expected, size = np.zeros((targets, COLUMNS)), np.zeros((targets, COLUMNS))
-    expected[begin : begin + 3] = shared * np.float32(factor)
+    expected[begin : begin + 3] = shared * np.float32(factor) if beneath else 0
     size[...] = np.abs(expected)
     np.add.at(expected, places[:9], v)
     np.add.at(size, places[:9], np.abs(v))
     # a row is rounded to float32, weighed, and the sum is rounded once; the large bias cancels in float64
     assert np.all(np.abs(found - expected) <= 3 * 2.0**-24 * size + 1e-12)
+
+
+def test_no_products_go_back():
+    """Groups without rows leave what is beneath, and nobody looks where rows behind the last group would go."""
+    shared = drawn((1, COLUMNS), 1, "BF16")
+    for layout in LAYOUTS:
+        found = combined(
+            1, tensor(np.ones((2, DEPTH)), "I8"), packed(np.ones((2, DEPTH, COLUMNS), int), "I4"), tensor([0, 0], "I64"),
+            tensor([-1, 9], "I64"), empty((2, COLUMNS), "F32", layout), shared=tensor(shared, "BF16"),
+            scaleOptional=wide(np.ones((2, 1, COLUMNS)), "I64"), biasOptional=tensor(np.ones((2, COLUMNS))),
+            pertokenScaleOptional=tensor(np.ones(2)), logitOptional=tensor(np.ones(2)), sharedInputWeight=0.5, sharedInputOffset=1,
+            groupListType=1)  # fmt: skip
+        np.testing.assert_array_equal(found, [np.zeros(COLUMNS), 0.5 * shared[0]])
 
 
 def test_places_that_the_result_does_not_have_are_faults():
@@ -445,9 +460,7 @@ def test_lists_that_do_not_fit_are_faults():
                          tensor(np.ones(4)), tensor(ends, "I64"), out, empty((4,)), None)  # fmt: skip
         assert "of an axis of 4" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 2), "I8").values())
-
-
-    for ends in ([3, 2], [1, 5], [-1, 2]):
+    for ends in ([3, 2], [1, 5], [-1, 2], [1, -(2**63)], [1, 2**63 - 1]):
         y = tensor(np.ones((2, 3, 5)))
         sentence = fault("GroupedMatmulAdd", tensor(np.ones((4, 3)), "F16"), tensor(np.ones((4, 5)), "F16"),
                          tensor(ends, "I64"), y, True, False, 2)  # fmt: skip

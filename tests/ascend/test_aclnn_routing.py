@@ -384,7 +384,8 @@ def test_unpermute():
 
 
 # tokens, experts of each, width, range of rows or None
-PARTS = [(3, 2, 4, (1, 5)), (20, 3, 700, (0, 60)), (9, 4, 5, (30, 36)), (7, 1, 33, (3, 3)), (5, 2, 3, (8, 14)), (6, 3, 8, None)]
+PARTS = [(3, 2, 4, (1, 5)), (20, 3, 700, (0, 60)), (9, 4, 5, (30, 36)), (7, 1, 33, (3, 3)), (5, 2, 3, (8, 14)), (6, 3, 8, None),
+         (0, 2, 4, (0, 3))]  # fmt: skip
 
 
 def part_of(rows, begin, end):
@@ -422,7 +423,7 @@ def test_permute_a_part():
 def test_gradients_of_a_part():
     """By the matrix that takes tokens, and that takes probs, to their rows."""
     for number, (count, choices, width, span) in enumerate(PARTS):
-        if span == (3, 3):
+        if count == 0 or span == (3, 3):
             continue
         for kind, gate, layout in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number)):
             places = np.random.default_rng(number).permutation(count * choices)
@@ -442,7 +443,7 @@ def test_gradients_of_a_part():
 
 def test_unpermute_a_part_and_its_gradients():
     for number, (count, choices, width, span) in enumerate(PARTS):
-        if span == (3, 3):
+        if count == 0 or span == (3, 3):
             continue
         for kind, gate, layout, more in zip(KINDS, ("F32", "F16", "BF16"), np.roll(LAYOUTS, number), (0, 1, 0)):
             places = np.random.default_rng(number).permutation(count * choices)
@@ -686,6 +687,22 @@ def test_no_rows():
                            dropAndPad=blocks, permuteTokensOut=empty((0, 3)), permuteProbsOutOptional=None,
                            sortedIndicesOut=empty((0,), "I32"))  # fmt: skip
         assert rows.size == order.size == 0
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_no_rows_on_the_way_back(blocks):
+    """Tokens without rows are 0, and so are the gradients of their gates."""
+    none, marks, gates = tensor(np.zeros((0, 4))), tensor(np.zeros((3, 2)), "I8"), tensor(np.ones((3, 2)))
+    index = lambda: empty((0,), "I32")
+    own = call("MoeTokenUnpermuteWithRoutingMap", permutedTokens=none, sortedIndices=index(),
+               routingMapOptional=None if blocks else marks, probsOptional=gates, paddedMode=blocks, restoreShapeOptional=None,
+               unpermutedTokens=empty((3, 4)), outIndex=index(), permuteTokenId=index(), permuteProbs=empty((0,)))  # fmt: skip
+    np.testing.assert_array_equal(own[0], np.zeros((3, 4)))
+    own = call("MoeTokenUnpermuteWithRoutingMapGrad", unpermutedTokensGrad=tensor(np.ones((3, 4))), outIndex=index(),
+               permuteTokenId=index(), routingMapOptional=marks, permutedTokensOptional=none, probsOptional=gates,
+               dropAndPad=blocks, restoreShapeOptional=None, permutedTokensGradOut=empty((0, 4)),
+               probsGradOutOptional=empty((3, 2)))  # fmt: skip
+    np.testing.assert_array_equal(own[1], np.zeros((3, 2)))
 
 
 def initial(x, experts, kind, layout="row-major", active=0, capacity=0, limit=0, flag=0, before=False):
@@ -1014,6 +1031,17 @@ def test_quantized_routing_v2(smooth):
                 np.testing.assert_array_equal(one.reshape(other.shape), other)
 
 
+@pytest.mark.parametrize("capacity", [0, 2])
+def test_scales_of_rows_without_columns(capacity):
+    """They are 0, as those of rows without extent."""
+    experts = np.array([[0, 1], [1, 2], [0, 0]])
+    for smooth in (None, np.ones((1, 0)), np.ones((3, 0))):
+        own = quantized_v2(np.ones((3, 0)), experts, "F32", "gaps", True, smooth, None, 0, capacity, 3, 0, False, False)
+        np.testing.assert_array_equal(own[-1], np.zeros(6))
+    own = initial_v3(np.ones((3, 0)), experts, "F32", "gaps", 1, np.ones((3, 0)), None, 0, capacity, 3, None, None, False)
+    np.testing.assert_array_equal(own[-1], np.zeros(6))
+
+
 def test_quantized_routing_without_a_number_of_experts():
     """Any expert number is sorted where nothing asks how many there are; with scales by expert there are as many as these."""
     experts = np.array([[1000000, 5], [7, 7]])
@@ -1262,6 +1290,19 @@ def test_no_rows_of_a_width_beyond_counting():
     """Three choices of this width are 2^64 - 1 elements."""
     rows = (0, (2**64 - 1) // 3)
     support.run("aclnnMoeInitRoutingV2Grad", empty(rows), empty((0,), "I32"), 3, 0, 0, empty(rows))
+
+
+def test_tokens_of_no_columns():
+    """More of them than there is time to visit, or memory to count."""
+    none, many, index = empty((0, 0)), (2**62, 0), lambda: empty((0,), "I32")
+    support.run("aclnnMoeFinalizeRouting", none, empty(many), None, empty((2, 0)), empty(many), index(), empty(many, "I32"), empty(many))
+    for blocks in (False, True):
+        support.run("aclnnMoeTokenUnpermuteWithRoutingMap", none, index(), None, None, blocks, None, empty(many), index(), index(),
+                    None)  # fmt: skip
+        support.run("aclnnMoeTokenUnpermuteWithRoutingMap", none, index(), empty(many, "B"), empty(many), blocks, None, empty(many),
+                    index(), index(), empty((0,)))  # fmt: skip
+        support.run("aclnnMoeTokenUnpermuteWithRoutingMapGrad", empty(many), index(), index(), empty(many, "B"), none, empty(many),
+                    blocks, None, none, empty(many))  # fmt: skip
 
 
 def test_blocks_of_no_columns():

@@ -374,3 +374,19 @@ def test_a_sampler_of_no_numbers():
                       q=None, eps=1e-8, isNeedLogits=False, topKGuess=32, logitsSelectIdx=empty((4,), "I64"),
                       logitsTopKPSelect=None)  # fmt: skip
         assert chosen.tolist() == [1 if (k, p) != (0, 1.0) else 0, 1, 0, 0]
+
+
+def test_a_sampler_of_long_rows():
+    """The first of equal ones, and of those that are NaN, wherever it stands."""
+    rows = np.full((4, 700), 0.25)
+    rows[0, [300, 600]] = 0.5
+    rows[1, [20, 500, 650]] = 0.5, np.nan, np.nan
+    rows[2, 699] = 0.5
+    q = np.where(np.arange(700) == 256, 0.125, np.float32(1)) * np.ones((4, 1))
+    for divisors, expected in ((None, [300, 500, 699, 0]), (q, [256, 500, 256, 256])):
+        chosen = call(
+            "TopKTopPSampleV2", logits=tensor(rows), topK=tensor([0] * 4, "I32"), topP=tensor([1.0] * 4), minPs=None,
+            q=None if divisors is None else tensor(divisors, "F32", "gaps"), eps=0.0, isNeedLogits=False, topKGuess=1, ksMax=1,
+            inputIsLogits=False, isNeedSampleResult=False, logitsSelectIdx=empty((4,), "I64"), logitsTopKPSelect=None,
+            logitsIdx=None, logitsSortMasked=None)  # fmt: skip
+        assert chosen.tolist() == expected

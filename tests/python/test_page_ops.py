@@ -147,6 +147,8 @@ def test_refusals_are_exceptions():
     lambda: ops.split_tensor(X, 0, 0), lambda: ops.split_tensor(X, 2, 7), lambda: ops.arange(0, 1, 0),
     lambda: ops.foreach_add_list([X], [X, X], numpy.float32([1])), lambda: ops.index(X, [ROW, ROW, ROW]),
     lambda: ops.flash_attention_score(X, X, X, 1.0, 1.0, 9, 9, 1, "XYZ", 0, 0),
+    lambda: ops.moe_compute_expert_tokens(numpy.int32([0, 1]), -1), lambda: ops.constant_pad_nd(X, [-9, 0], 0.0),
+    lambda: ops.repeat(X, [-1, 2]), lambda: ops.moe_token_permute_grad(X, numpy.int32([0, 1, 2]), -2, False),
 ])  # fmt: skip
 def test_what_has_no_shape_is_refused_by_the_operator(call):
     with pytest.raises(StatusError):

@@ -277,7 +277,10 @@ def _types(entry: dict, name: str, out_dtype, types: list[numpy.dtype]) -> list[
 def _shape(entry: dict, parameter: dict, sizes: dict, arrays: dict):
     """Where arguments do not go together, the shape of the first input: the operator is the one to refuse."""
     try:
-        return shapes.evaluate(text.shape_rule(entry, parameter["name"]).removeprefix(text.AT_MOST), sizes)
+        shape = shapes.evaluate(text.shape_rule(entry, parameter["name"]).removeprefix(text.AT_MOST), sizes)
+        if all(size >= 0 for one in (shape or () if parameter["kind"] == "TL" else [shape]) for size in one or ()):
+            return shape
+        raise ValueError(f"a size below 0: {shape}")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         given = _flat(arrays)
         shape = given[0].shape if given else (1,)

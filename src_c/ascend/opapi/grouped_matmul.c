@@ -390,7 +390,9 @@ void op_require_combined(OpCall *op, const CombinedCall *call)
     require_sizes(op, call->list, 1, &groups);
     require_sizes(op, call->weights, 1, &rows);
     require_sizes(op, call->places, 1, &rows);
-    require_sizes(op, call->shared, 2, (const int64_t[]){op_size(call->shared, 0), n});
+    if (op_given(call->shared)) {
+        require_sizes(op, call->shared, 2, (const int64_t[]){op_size(call->shared, 0), n});
+    }
     require_sizes(op, call->out, 2, (const int64_t[]){op_size(call->out, 0), n});
 }
 

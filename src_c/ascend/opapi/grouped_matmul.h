@@ -33,8 +33,8 @@ void op_require_grouped_add(OpCall *op, const Operand *x, const Operand *weight,
 aclnnStatus op_grouped_matmul_add(OpCall *op, const Operand *x, const Operand *weight, const Operand *list,
                                   const Operand *out);
 
-/* Tokens of ACL_INT8 through weights of 4 bits and back, each weighed and added to its row of out. The page may have no
- * offset: NULL. */
+/* Tokens of ACL_INT8 through weights of 4 bits and back, each weighed and added to its row of out. offset and shared may be
+ * NULL. */
 typedef struct CombinedCall {
     const Operand *x, *weight, *scale, *bias, *offset, *row_scale, *list, *shared, *weights, *places, *out;
     double shared_factor;

@@ -208,11 +208,12 @@ aclnnStatus op_grouped_combined(OpCall *op, const CombinedCall *call)
     const View scale = op_scale_view(call->scale), rows = column_of(call->row_scale), none = us_view_absent();
     const View bias = us_view_insert_axis(call->bias->view, 1, 1, 0);
     const Operand *offset = op_given(call->offset) ? call->offset : NULL;
+    const Operand *shared = op_given(call->shared) ? call->shared : NULL;
     const PlannedView views[] = {
         {call->list, VIEW_READ, NULL}, {call->x, VIEW_READ, NULL}, {call->weight, VIEW_READ, &weight.view},
         {call->scale, VIEW_READ, &scale}, {call->out, VIEW_WRITE, NULL}, {NULL, VIEW_READ, &none},
         {call->row_scale, VIEW_READ, &rows}, {offset, VIEW_READ, offset != NULL ? NULL : &none}, {call->bias, VIEW_READ, &bias},
         {NULL, VIEW_READ, &none}, {call->weights, VIEW_READ, NULL}, {call->places, VIEW_READ, NULL},
-        {call->shared, VIEW_READ, NULL}};
+        {shared, VIEW_READ, shared != NULL ? NULL : &none}};
     return op_plan_views(op, us_grouped_combined, &product, sizeof product, sizeof views / sizeof *views, views);
 }

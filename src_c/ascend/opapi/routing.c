@@ -145,7 +145,8 @@ int64_t op_active_experts(IntArguments active, int64_t experts)
     return active.count > 0 ? active.values[1] - active.values[0] : experts;
 }
 
-Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted, const Operand *counts)
+Shape op_shape_counted_experts(OpCall *op, IntArguments active, int64_t experts, int64_t counting, bool wanted,
+                               const Operand *counts)
 {
     if (op_refused(op) || !wanted) {
         return op_shape(counts);
@@ -171,8 +172,9 @@ aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route)
     }
     const RouteTokens call = how_to_route(route);
     const View absent = us_view_absent();
-    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL}, {route->routed, VIEW_WRITE, NULL},
-                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {route->gates, VIEW_READ, NULL},
+    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL},
+                                 {route->routed, VIEW_WRITE, NULL}, {route->places, VIEW_WRITE, NULL},
+                                 {route->counts, VIEW_WRITE, NULL}, {route->gates, VIEW_READ, NULL},
                                  written_with(route->routed_gates, route->gates, &absent)};
     return op_plan_views(op, us_route_tokens, &call, sizeof call, sizeof views / sizeof *views, views);
 }
@@ -188,10 +190,11 @@ aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows
     if (by_rows && op_given(scale) && scale->view.shape[0] == 1) { /* one row for all */
         scales = us_view_remove_axis(scales, 0);
     }
-    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},  {route->experts, VIEW_READ, NULL},
-                                 {route->routed, VIEW_WRITE, &routed.view},
-                                 {route->places, VIEW_WRITE, NULL}, {route->counts, VIEW_WRITE, NULL}, {scale, VIEW_READ, &scales},
-                                 by_rows ? (PlannedView){route->routed_gates, VIEW_WRITE, NULL} : (PlannedView){shift, VIEW_READ, NULL}};
+    const PlannedView row_scale = {route->routed_gates, VIEW_WRITE, NULL}, shifts = {shift, VIEW_READ, NULL};
+    const PlannedView views[] = {{route->tokens, VIEW_READ, NULL},          {route->experts, VIEW_READ, NULL},
+                                 {route->routed, VIEW_WRITE, &routed.view}, {route->places, VIEW_WRITE, NULL},
+                                 {route->counts, VIEW_WRITE, NULL},         {scale, VIEW_READ, &scales},
+                                 by_rows ? row_scale : shifts};
     return op_plan_views(op, us_route_quantized, &call, sizeof call, sizeof views / sizeof *views, views);
 }
 
@@ -204,8 +207,8 @@ Shape op_shape_active_tokens(OpCall *op, const Operand *x, const Operand *expert
     return op_shape_of(2, (const int64_t[]){(active < rows ? active : rows) * op_size(experts, 1), op_size(x, 1)});
 }
 
-aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *numbers, const Operand *experts, RouteNumbered how,
-                              const Operand *routed, const Operand *places, const Operand *sorted)
+aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *numbers, const Operand *experts,
+                              RouteNumbered how, const Operand *routed, const Operand *places, const Operand *sorted)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
@@ -235,14 +238,13 @@ aclnnStatus op_expert_ends(OpCall *op, const Operand *sorted, const Operand *end
 
 RouteByMap op_map_route(const Operand *map, int64_t limit, bool blocks)
 {
-    const int64_t count = op_size(map, blocks ? 1 : 0), each = count > 0 ? limit / count : 0;
-    return (RouteByMap){.choices = blocks ? 0 : each, .capacity = blocks ? each : 0};
+    const int64_t count = op_size(map, blocks ? 1 : 0);
+    return (RouteByMap){count > 0 ? limit / count : 0, blocks};
 }
 
 static int64_t mapped_rows(const Operand *map, int64_t limit, bool blocks)
 {
-    const RouteByMap route = op_map_route(map, limit, blocks);
-    return route.choices * op_size(map, 0) + route.capacity * op_size(map, 1);
+    return op_map_route(map, limit, blocks).each * op_size(map, blocks ? 1 : 0);
 }
 
 Shape op_shape_mapped_places(OpCall *op, const Operand *map, int64_t limit, bool blocks)
@@ -266,8 +268,9 @@ aclnnStatus op_route_by_map(OpCall *op, const Operand *tokens, const Operand *ma
         return op_plan_nothing(op);
     }
     const View absent = us_view_absent();
-    const PlannedView views[] = {{tokens, VIEW_READ, NULL},  {map, VIEW_READ, NULL},   {routed, VIEW_WRITE, NULL},
-                                 {places, VIEW_WRITE, NULL}, {gates, VIEW_READ, NULL}, written_with(routed_gates, gates, &absent)};
+    const PlannedView views[] = {{tokens, VIEW_READ, NULL},  {map, VIEW_READ, NULL},
+                                 {routed, VIEW_WRITE, NULL}, {places, VIEW_WRITE, NULL},
+                                 {gates, VIEW_READ, NULL},   written_with(routed_gates, gates, &absent)};
     return op_plan_views(op, us_route_by_map, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
@@ -279,8 +282,9 @@ aclnnStatus op_route_by_map_backward(OpCall *op, const Operand *routed, const Op
         return op_plan_nothing(op);
     }
     const View absent = us_view_absent();
-    const PlannedView views[] = {{routed, VIEW_READ, NULL}, {places, VIEW_READ, NULL}, {token_gradient, VIEW_WRITE, NULL},
-                                 {gates, VIEW_READ, NULL},  {map, VIEW_READ, NULL},    written_with(gate_gradient, gates, &absent),
+    const PlannedView views[] = {{routed, VIEW_READ, NULL},          {places, VIEW_READ, NULL},
+                                 {token_gradient, VIEW_WRITE, NULL}, {gates, VIEW_READ, NULL},
+                                 {map, VIEW_READ, NULL},             written_with(gate_gradient, gates, &absent),
                                  {NULL, VIEW_READ, &absent}};
     return op_plan_views(op, us_route_by_map_backward, &how, sizeof how, sizeof views / sizeof *views, views);
 }
@@ -292,8 +296,7 @@ bool op_divides(int64_t count, int64_t size)
 
 RouteByMap op_unmap_route(const Operand *rows, int64_t count, bool blocks)
 {
-    const int64_t each = count == 0 ? 0 : op_size(rows, 0) / count;
-    return (RouteByMap){.choices = blocks ? 0 : each, .capacity = blocks ? each : 0};
+    return (RouteByMap){count == 0 ? 0 : op_size(rows, 0) / count, blocks};
 }
 
 aclnnStatus op_unroute_by_map(OpCall *op, const MapUnrouting *all)
@@ -316,10 +319,10 @@ aclnnStatus op_unroute_by_map_backward(OpCall *op, const MapUnrouting *all, cons
         return op_plan_nothing(op);
     }
     const View absent = us_view_absent();
-    const PlannedView views[] = {{slopes, VIEW_READ, NULL},          {all->rows, VIEW_READ, NULL}, {all->row_tokens, VIEW_READ, NULL},
-                                 {routed_gradient, VIEW_WRITE, NULL}, {all->map, VIEW_READ, NULL},
-                                 {all->routed, VIEW_READ, NULL},      {all->gates, VIEW_READ, NULL},
-                                 written_with(gate_gradient, all->gates, &absent)};
+    const PlannedView views[] = {{slopes, VIEW_READ, NULL},          {all->rows, VIEW_READ, NULL},
+                                 {all->row_tokens, VIEW_READ, NULL}, {routed_gradient, VIEW_WRITE, NULL},
+                                 {all->map, VIEW_READ, NULL},        {all->routed, VIEW_READ, NULL},
+                                 {all->gates, VIEW_READ, NULL},      written_with(gate_gradient, all->gates, &absent)};
     return op_plan_views(op, us_unroute_by_map_backward, &all->how, sizeof all->how, sizeof views / sizeof *views, views);
 }
 
@@ -425,7 +428,8 @@ Shape op_shape_part_of_tokens(OpCall *op, const Operand *tokens, const Operand *
 Shape op_shape_combined_part(OpCall *op, const Operand *tokens, const Operand *places, const Operand *scale, IntArguments range,
                              int64_t choices)
 {
-    return range.given ? op_shape_rows_of_places(op, tokens, places, choices) : op_shape_combined_tokens(op, tokens, places, scale);
+    return range.given ? op_shape_rows_of_places(op, tokens, places, choices)
+                       : op_shape_combined_tokens(op, tokens, places, scale);
 }
 
 aclnnStatus op_route_part_backward(OpCall *op, const TokenCombination *all, const Operand *token_gradient,
@@ -436,8 +440,9 @@ aclnnStatus op_route_part_backward(OpCall *op, const TokenCombination *all, cons
     }
     const View absent = us_view_absent();
     const CombineTokens call = {.choices = all->choices, .part = all->part};
-    const PlannedView views[] = {{all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL}, {token_gradient, VIEW_WRITE, NULL},
-                                 {routed_gate_gradient, VIEW_READ, NULL}, written_with(gate_gradient, routed_gate_gradient, &absent)};
+    const PlannedView views[] = {{all->tokens, VIEW_READ, NULL}, {all->places, VIEW_READ, NULL},
+                                 {token_gradient, VIEW_WRITE, NULL}, {routed_gate_gradient, VIEW_READ, NULL},
+                                 written_with(gate_gradient, routed_gate_gradient, &absent)};
     return op_plan_views(op, us_route_part_backward, &call, sizeof call, sizeof views / sizeof *views, views);
 }
 

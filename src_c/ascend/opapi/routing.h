@@ -83,8 +83,8 @@ aclnnStatus op_route_tokens(OpCall *op, const TokenRoute *route);
 /* The same quantized: with scale and shift of one element, or, `by_rows`, smooth numbers (absent: 1) and a scale for each row. */
 aclnnStatus op_route_quantized(OpCall *op, const TokenRoute *route, bool by_rows, const Operand *scale, const Operand *shift);
 /* Rows by the numbers of MoeGatingTopKSoftmax. */
-aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *numbers, const Operand *experts, RouteNumbered how,
-                              const Operand *routed, const Operand *places, const Operand *sorted);
+aclnnStatus op_route_numbered(OpCall *op, const Operand *tokens, const Operand *numbers, const Operand *experts,
+                              RouteNumbered how, const Operand *routed, const Operand *places, const Operand *sorted);
 /* Rows for `active` tokens, as far as there are so many. */
 Shape op_shape_active_tokens(OpCall *op, const Operand *x, const Operand *experts, int64_t active);
 /* Without scales routed_scales is not written. */

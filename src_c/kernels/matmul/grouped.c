@@ -16,6 +16,12 @@ static int64_t list_element(const View *list, int64_t row, int64_t column)
     return ((const int64_t *)list->data)[row * list->strides[0] + across];
 }
 
+/* -1 for one that falls, by however much. */
+static int64_t size_until(int64_t end, int64_t begin)
+{
+    return end < begin ? -1 : end - begin;
+}
+
 static KernelStatus list_fault(const Group *group, const GroupedProduct *call)
 {
     return us_kernel_fault("group %lld is item %lld and has %lld of an axis of %lld, from %lld on",
@@ -30,7 +36,7 @@ static KernelStatus next_group(const GroupedProduct *call, const View *list, Gro
     const int64_t number = group->item = ++group->number;
     switch (call->list) {
     case GROUPS_FIXED: group->size = call->sizes[number]; break;
-    case GROUPS_ENDS: group->size = list_element(list, number, 0) - group->begin; break;
+    case GROUPS_ENDS: group->size = size_until(list_element(list, number, 0), group->begin); break;
     case GROUPS_SIZES: group->size = list_element(list, number, 0); break;
     case GROUPS_PAIRS:
         group->item = list_element(list, number, 0);

@@ -2,6 +2,7 @@
 #include "kernels/map/formulas.h"
 #include "kernels/matmul/grouped.h"
 #include "kernels/move/copy_view.h"
+#include "kernels/move/move.h"
 #include "kernels/scratch.h"
 
 #include <string.h>
@@ -35,8 +36,10 @@ static KernelStatus take_space(const View *out, int64_t rows, Space *space)
 
 static KernelStatus read_places(const View *places, int64_t rows, int64_t targets, int64_t *read)
 {
+    View used = *places;
+    used.shape[0] = rows;
+    us_reshape((const View[]){used, us_view_contiguous(read, DTYPE_INT64, 1, &rows)}, NULL);
     for (int64_t row = 0; row < rows; row++) {
-        read[row] = ((const int64_t *)places->data)[row * places->strides[0]];
         if (read[row] < 0 || read[row] >= targets) {
             return us_kernel_fault("row %lld goes to row %lld of %lld", (long long)row, (long long)read[row],
                                    (long long)targets);

@@ -32,8 +32,8 @@ static KernelStatus check_choices(const Routing *work)
         for (int64_t e = 0; e < work->experts; e++) {
             chosen += is_marked(&work->views[MAP], t, e);
         }
-        if (chosen > work->call->choices) {
-            return us_kernel_fault("token %lld has more than %lld experts", (long long)t, (long long)work->call->choices);
+        if (chosen > work->call->each) {
+            return us_kernel_fault("token %lld has more than %lld experts", (long long)t, (long long)work->call->each);
         }
     }
     return KERNEL_OK;
@@ -53,7 +53,7 @@ static void find_starts(const Routing *work)
 
 static KernelStatus route_pairs(const Routing *work)
 {
-    const int64_t choices = work->call->choices;
+    const int64_t choices = work->call->each;
     const KernelStatus status = check_choices(work);
     if (status != KERNEL_OK) {
         return status;
@@ -74,7 +74,7 @@ static KernelStatus route_pairs(const Routing *work)
 
 static void fill_blocks(const Routing *work)
 {
-    const int64_t capacity = work->call->capacity;
+    const int64_t capacity = work->call->each;
     for (int64_t e = 0; e < work->experts; e++) {
         int64_t row = e * capacity;
         for (int marked = 1; marked >= 0; marked--) {
@@ -103,7 +103,7 @@ static KernelStatus route(const Routing *work)
     const View *views = work->views;
     memset(work->places, -1, (size_t)work->rows * sizeof(int64_t));
     memset(work->tokens, -1, (size_t)work->rows * sizeof(int64_t));
-    if (work->call->capacity > 0) {
+    if (work->call->blocks) {
         fill_blocks(work);
     } else {
         const KernelStatus status = route_pairs(work);

@@ -1,9 +1,9 @@
 #include "kernels/routing/routing.h"
 
-#include "kernels/move/move.h"
 #include "kernels/routing/by_map.h"
+#include "kernels/routing/integers.h"
 #include "kernels/scratch.h"
-#include "kernels/sort/lines.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -23,21 +23,14 @@ typedef struct Gradients {
 /* Entry i stands for a row of a token. */
 static int64_t token_of(const Gradients *work, int64_t i)
 {
-    return work->call->capacity > 0 ? work->places[i] : i / work->call->choices;
+    return work->call->blocks ? work->places[i] : i / work->call->each;
 }
 
-static KernelStatus check_places(const Gradients *work)
+static KernelStatus read_places(const Gradients *work)
 {
-    const bool blocks = work->call->capacity > 0;
-    const int64_t lowest = blocks ? 0 : -1, limit = blocks ? work->tokens : work->rows;
-    us_reshape((const View[]){work->views[PLACES], us_view_contiguous(work->places, DTYPE_INT64, 1, &work->rows)}, NULL);
-    for (int64_t i = 0; i < work->rows; i++) {
-        if (work->places[i] < lowest || work->places[i] >= limit) {
-            return us_kernel_fault("place %lld of %lld is %lld, which is not in %lld … %lld", (long long)i,
-                                   (long long)work->rows, (long long)work->places[i], (long long)lowest, (long long)limit - 1);
-        }
-    }
-    return KERNEL_OK;
+    const bool blocks = work->call->blocks;
+    return us_read_integers(&work->views[PLACES], "place", blocks ? 0 : -1, blocks ? work->tokens : work->rows, work->rows,
+                            work->places);
 }
 
 /* Sorts entries by their tokens: `starts` count them first, then move to their ends, which are the next one's starts. */
@@ -55,7 +48,7 @@ static void collect_rows(const Gradients *work)
     }
     for (int64_t i = 0; i < work->rows; i++) {
         if (work->places[i] >= 0) {
-            work->items[ends[token_of(work, i)]++] = work->call->capacity > 0 ? i : work->places[i];
+            work->items[ends[token_of(work, i)]++] = work->call->blocks ? i : work->places[i];
         }
     }
 }
@@ -78,7 +71,7 @@ static void sum_token(void *context, int64_t token)
     const Gradients *work = context;
     for (int64_t column = 0, count; column < work->width; column += count) {
         float sums[TILE] = {0};
-        count = work->width - column < TILE ? work->width - column : TILE;
+        count = smaller(work->width - column, TILE);
         for (int64_t i = work->starts[token]; i < work->starts[token + 1]; i++) {
             add_row(work, work->items[i], column, count, sums);
         }
@@ -96,26 +89,27 @@ static void set_gate(const Gradients *work, int64_t token, int64_t expert, int64
 static KernelStatus form_gates(const Gradients *work)
 {
     const View *map = &work->views[MAP];
-    const int64_t experts = work->views[GATE_GRADIENT].shape[1], capacity = work->call->capacity;
+    const int64_t experts = work->views[GATE_GRADIENT].shape[1];
+    const bool blocks = work->call->blocks;
     int64_t row = 0;
     for (int64_t e = 0; e < experts; e++) {
         for (int64_t t = 0; t < work->tokens; t++) {
-            const bool marked = capacity == 0 && is_marked(map, t, e);
+            const bool marked = !blocks && is_marked(map, t, e);
             if (marked && row == work->rows) {
                 return us_kernel_fault("the map marks more than %lld pairs", (long long)work->rows);
             }
             set_gate(work, t, e, marked ? row++ : -1);
         }
     }
-    for (int64_t i = 0; i < work->rows && capacity > 0; i++) {
-        set_gate(work, work->places[i], i / capacity, i);
+    for (int64_t i = 0; i < work->rows && blocks; i++) {
+        set_gate(work, work->places[i], i / work->call->each, i);
     }
     return KERNEL_OK;
 }
 
 static KernelStatus form_all(const Gradients *work)
 {
-    KernelStatus status = check_places(work);
+    KernelStatus status = read_places(work);
     if (status == KERNEL_OK && !us_view_is_absent(&work->views[GATE_GRADIENT])) {
         status = form_gates(work);
     }

@@ -2,6 +2,7 @@
 
 #include "kernels/move/move.h"
 #include "kernels/routing/by_map.h"
+#include "kernels/routing/integers.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/sort.h"
 
@@ -21,23 +22,17 @@ static View numbers_view(const Unrouting *work, int64_t *numbers)
 
 static KernelStatus read_places(const Unrouting *work)
 {
-    const bool blocks = work->call->capacity > 0;
-    const int64_t lowest = blocks ? 0 : -1, limit = blocks ? work->tokens : work->rows;
-    us_reshape((const View[]){work->views[PLACES], numbers_view(work, work->places)}, NULL);
-    for (int64_t i = 0; i < work->rows; i++) {
-        if (work->places[i] < lowest || work->places[i] >= limit) {
-            return us_kernel_fault("place %lld of %lld is %lld, which is not in %lld … %lld", (long long)i,
-                                   (long long)work->rows, (long long)work->places[i], (long long)lowest, (long long)limit - 1);
-        }
-    }
-    return KERNEL_OK;
+    const bool blocks = work->call->blocks;
+    return us_read_integers(&work->views[PLACES], "place", blocks ? 0 : -1, blocks ? work->tokens : work->rows, work->rows,
+                            work->places);
 }
 
 static void move_gates_of_blocks(const Unrouting *work)
 {
     const View *gates = &work->views[GATES];
     for (int64_t row = 0; row < work->rows; row++) {
-        copy_gate(row_gate_at(&work->views[ROUTED_GATES], row), gate_at(gates, work->places[row], row / work->call->capacity), gates);
+        const char *from = gate_at(gates, work->places[row], row / work->call->each);
+        copy_gate(row_gate_at(&work->views[ROUTED_GATES], row), from, gates);
     }
 }
 
@@ -61,8 +56,9 @@ static void move_gates_of_pairs(const Unrouting *work)
 static KernelStatus count_pairs(const Unrouting *work)
 {
     const View *map = &work->views[MAP];
+    const int64_t tokens = us_view_is_empty(map) ? 0 : map->shape[0];
     int64_t count = 0;
-    for (int64_t t = 0; t < map->shape[0] && count <= work->rows; t++) {
+    for (int64_t t = 0; t < tokens && count <= work->rows; t++) {
         for (int64_t e = 0; e < map->shape[1] && count <= work->rows; e++) {
             count += is_marked(map, t, e);
         }
@@ -75,7 +71,7 @@ static KernelStatus move_gates(const Unrouting *work)
     if (us_view_is_absent(&work->views[GATES])) {
         return KERNEL_OK;
     }
-    if (work->call->capacity > 0) {
+    if (work->call->blocks) {
         move_gates_of_blocks(work);
         return KERNEL_OK;
     }
@@ -90,12 +86,12 @@ static KernelStatus move_gates(const Unrouting *work)
 static KernelStatus name_rows(const Unrouting *work)
 {
     const View *views = work->views;
-    if (work->call->capacity > 0) {
+    if (work->call->blocks) {
         return us_sort((const View[]){numbers_view(work, work->places), views[ROW_TOKENS], views[ROWS]}, &(SortLines){.axis = 0});
     }
     us_reshape((const View[]){numbers_view(work, work->places), views[ROWS]}, NULL);
     for (int64_t i = 0; i < work->rows; i++) {
-        work->numbers[i] = i / work->call->choices;
+        work->numbers[i] = i / work->call->each;
     }
     us_reshape((const View[]){numbers_view(work, work->numbers), views[ROW_TOKENS]}, NULL);
     return KERNEL_OK;
@@ -108,7 +104,8 @@ static KernelStatus unroute(const Unrouting *work)
     status = status == KERNEL_OK ? move_gates(work) : status;
     status = status == KERNEL_OK ? name_rows(work) : status;
     const View sums[] = {views[ROUTED], views[PLACES], views[TOKENS], absent, absent, absent, views[ROUTED_GATES]};
-    return status == KERNEL_OK ? us_route_by_map_backward(sums, work->call) : status;
+    const bool has_sums = status == KERNEL_OK && !us_view_is_empty(&views[TOKENS]);
+    return has_sums ? us_route_by_map_backward(sums, work->call) : status;
 }
 
 KernelStatus us_unroute_by_map(const View *views, const void *attributes)

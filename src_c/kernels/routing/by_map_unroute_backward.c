@@ -1,14 +1,14 @@
 #include "kernels/routing/routing.h"
 
-#include "kernels/move/move.h"
 #include "kernels/routing/by_map.h"
 #include "kernels/routing/integers.h"
+#include "kernels/routing/slopes.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
-enum { TILE = 512, PIECE_ELEMENTS = 16 * 1024 };
+enum { PIECE_ELEMENTS = 16 * 1024 };
 enum { SLOPES, ROWS, ROW_TOKENS, ROUTED_GRADIENT, MAP, ROUTED, GATES, GATE_GRADIENT };
 
 typedef struct Gradients {
@@ -20,30 +20,22 @@ typedef struct Gradients {
     float *sums;                  /* of its gate's gradient */
 } Gradients;
 
-static KernelStatus read_numbers(const Gradients *work, int view, int64_t lowest, int64_t limit)
-{
-    us_reshape((const View[]){work->views[view], us_view_contiguous(work->numbers, DTYPE_INT64, 1, &work->rows)}, NULL);
-    for (int64_t i = 0; i < work->rows; i++) {
-        if (work->numbers[i] < lowest || work->numbers[i] >= limit) {
-            return us_kernel_fault("%s %lld of %lld is %lld, which is not in %lld … %lld", view == ROWS ? "row" : "token", (long long)i,
-                                   (long long)work->rows, (long long)work->numbers[i], (long long)lowest, (long long)limit - 1);
-        }
-    }
-    return KERNEL_OK;
-}
-
 static KernelStatus read_rows(const Gradients *work)
 {
-    const RouteByMap *call = work->call;
-    const bool blocks = call->capacity > 0;
-    KernelStatus status = blocks ? read_numbers(work, ROW_TOKENS, 0, work->tokens) : KERNEL_OK;
-    status = status == KERNEL_OK ? read_numbers(work, ROWS, blocks ? 0 : -1, work->rows) : status;
-    for (int64_t i = 0; i < work->rows && status == KERNEL_OK; i++) {
+    const View *views = work->views;
+    const int64_t rows = work->rows;
+    const bool blocks = work->call->blocks;
+    KernelStatus status = KERNEL_OK;
+    if (blocks) {
+        status = us_read_integers(&views[ROW_TOKENS], "token", 0, work->tokens, rows, work->numbers);
+    }
+    status = status == KERNEL_OK ? us_read_integers(&views[ROWS], "row", blocks ? 0 : -1, rows, rows, work->numbers) : status;
+    for (int64_t i = 0; i < rows && status == KERNEL_OK; i++) {
         work->tokens_of[i] = -1;
     }
-    for (int64_t i = 0; i < work->rows && status == KERNEL_OK; i++) {
+    for (int64_t i = 0; i < rows && status == KERNEL_OK; i++) {
         if (work->numbers[i] >= 0) {
-            work->tokens_of[work->numbers[i]] = blocks ? us_integer_at(&work->views[ROW_TOKENS], 0, i) : i / call->choices;
+            work->tokens_of[work->numbers[i]] = blocks ? us_integer_at(&views[ROW_TOKENS], 0, i) : i / work->call->each;
         }
     }
     return status;
@@ -78,12 +70,12 @@ static KernelStatus find_gates(const Gradients *work)
     if (work->experts == NULL) {
         return KERNEL_OK;
     }
-    if (work->call->capacity == 0) {
+    if (!work->call->blocks) {
         return find_pairs(work);
     }
     for (int64_t row = 0; row < work->rows; row++) {
         work->numbers[row] = work->tokens_of[row];
-        work->experts[row] = row / work->call->capacity;
+        work->experts[row] = row / work->call->each;
     }
     return KERNEL_OK;
 }
@@ -96,36 +88,17 @@ static bool has_gate(const Gradients *work, int64_t row)
 static void form_token(const Gradients *work, int64_t row)
 {
     const int64_t token = work->experts == NULL || has_gate(work, row) ? work->tokens_of[row] : -1;
-    float scale = 1, line[TILE] = {0};
+    float scale = 1;
     if (has_gate(work, row)) {
         us_row_load(&work->views[GATES], work->numbers[row], work->experts[row], 1, &scale);
     }
-    for (int64_t column = 0, count; column < work->width; column += count) {
-        count = smaller(work->width - column, TILE);
-        if (token >= 0) {
-            us_row_load(&work->views[SLOPES], token, column, count, line);
-            for (int64_t i = 0; i < count; i++) {
-                line[i] *= scale;
-            }
-        }
-        us_row_store(&work->views[ROUTED_GRADIENT], row, column, count, line);
-    }
+    us_put_slopes(&work->views[SLOPES], token, scale, &work->views[ROUTED_GRADIENT], row);
 }
 
 static float form_gate(const Gradients *work, int64_t row)
 {
     const int64_t token = work->tokens_of[row];
-    double sum = 0;
-    for (int64_t column = 0, count; column < work->width && token >= 0; column += count) {
-        float slopes[TILE], routed[TILE];
-        count = smaller(work->width - column, TILE);
-        us_row_load(&work->views[SLOPES], token, column, count, slopes);
-        us_row_load(&work->views[ROUTED], row, column, count, routed);
-        for (int64_t i = 0; i < count; i++) {
-            sum += (double)slopes[i] * (double)routed[i];
-        }
-    }
-    return (float)sum;
+    return token < 0 ? 0 : us_dot_slopes(&work->views[SLOPES], token, &work->views[ROUTED], row, NULL, -1);
 }
 
 static void form_piece(void *context, int64_t piece)
@@ -144,7 +117,8 @@ static void form_piece(void *context, int64_t piece)
 static void store_gates(const Gradients *work)
 {
     const View *gates = &work->views[GATE_GRADIENT];
-    for (int64_t t = 0; t < gates->shape[0]; t++) {
+    const int64_t tokens = us_view_is_empty(gates) ? 0 : gates->shape[0];
+    for (int64_t t = 0; t < tokens; t++) {
         for (int64_t e = 0; e < gates->shape[1]; e++) {
             copy_gate(gate_at(gates, t, e), NULL, gates);
         }

@@ -1,9 +1,10 @@
 #include "kernels/routing/routing.h"
 
 #include "kernels/move/move.h"
+#include "kernels/routing/integers.h"
 #include "kernels/routing/part.h"
 #include "kernels/scratch.h"
-#include "kernels/sort/lines.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -38,12 +39,6 @@ static void *take_numbers(Combination *work)
     return block;
 }
 
-static KernelStatus outside(const Combination *work, const int64_t *numbers, int64_t i, int64_t lowest, int64_t limit)
-{
-    return us_kernel_fault("%s %lld of %lld is %lld, which is not in %lld … %lld", numbers == work->place ? "place" : "expert number",
-                           (long long)i, (long long)work->places, (long long)numbers[i], (long long)lowest, (long long)limit - 1);
-}
-
 static void read_numbers(const Combination *work, int view, int64_t *to)
 {
     us_reshape((const View[]){work->views[view], us_view_contiguous(to, DTYPE_INT64, 1, &work->places)}, NULL);
@@ -54,14 +49,15 @@ static KernelStatus check_place(const Combination *work, int64_t i)
     const CombineTokens *call = work->call;
     const int64_t lowest = call->drops ? -1 : 0;
     const int64_t limit = call->part.given ? call->part.limit : call->drops ? work->token_rows : work->places;
-    return work->place[i] < lowest || work->place[i] >= limit ? outside(work, work->place, i, lowest, limit) : KERNEL_OK;
+    const bool fits = work->place[i] >= lowest && work->place[i] < limit;
+    return fits ? KERNEL_OK : us_integer_fault("place", work->place, i, work->places, lowest, limit);
 }
 
 static KernelStatus check_expert(const Combination *work, int64_t f)
 {
     const int64_t limit = is_given(work, BIAS) ? work->views[BIAS].shape[0] : INT64_MAX;
     const bool fits = !is_given(work, BIAS) || (work->expert[f] >= 0 && work->expert[f] < limit);
-    return fits ? KERNEL_OK : outside(work, work->expert, f, 0, limit);
+    return fits ? KERNEL_OK : us_integer_fault("expert number", work->expert, f, work->places, 0, limit);
 }
 
 static int64_t index_of_place(const Combination *work, int64_t row, int64_t k)
@@ -201,12 +197,11 @@ static void fetch(const Combination *work, int64_t row, int64_t begin, int64_t c
 static void combine_piece(void *context, int64_t piece)
 {
     const Combination *work = context;
-    const int64_t begin = piece * work->piece_rows, rest = work->rows - begin;
-    const int64_t end = begin + (rest < work->piece_rows ? rest : work->piece_rows);
+    const int64_t begin = piece * work->piece_rows, end = smaller(begin + work->piece_rows, work->rows);
     float sums[TILE], line[TILE];
     for (int64_t row = begin; row < end; row++) {
         for (int64_t column = 0; column < work->width; column += TILE) {
-            const int64_t count = work->width - column < TILE ? work->width - column : TILE;
+            const int64_t count = smaller(work->width - column, TILE);
             fetch(work, row + 1, column, count);
             memset(sums, 0, (size_t)count * sizeof *sums);
             add_optional(work, FIRST, sums, line, row, column, count);
@@ -232,8 +227,8 @@ static KernelStatus combine(const View *views, const CombineTokens *call, const 
     work.piece_rows = PIECE_ELEMENTS / (work.width * work.call->choices + 1) + 1;
     void *block = take_numbers(&work);
     const KernelStatus status = block ? read_all(&work) : KERNEL_NO_MEMORY;
-    if (status == KERNEL_OK) {
-        us_parallel((work.rows + work.piece_rows - 1) / work.piece_rows, combine_piece, &work);
+    if (status == KERNEL_OK && work.width > 0) { /* without columns there may be more rows than time */
+        us_parallel(ceiling(work.rows, work.piece_rows), combine_piece, &work);
     }
     us_scratch_give_back(block);
     return status;

@@ -1,15 +1,16 @@
 #include "kernels/routing/routing.h"
 
-#include "kernels/move/move.h"
+#include "kernels/routing/integers.h"
 #include "kernels/routing/part.h"
+#include "kernels/routing/slopes.h"
 #include "kernels/scratch.h"
-#include "kernels/sort/lines.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
 #include <string.h>
 
-enum { TILE = 512, PIECE_ELEMENTS = 16 * 1024 };
+enum { PIECE_ELEMENTS = 16 * 1024 };
 enum { SLOPES, TOKENS, PLACES, TOKEN_GRADIENT, SCALE, SCALE_GRADIENT, BIAS, EXPERT };
 
 typedef struct Gradients {
@@ -22,32 +23,16 @@ typedef struct Gradients {
     int64_t *experts;         /* of each f; NULL: no bias */
 } Gradients;
 
-static int64_t tile_at(int64_t width, int64_t column)
-{
-    return width - column < TILE ? width - column : TILE;
-}
-
-static KernelStatus read_numbers(const Gradients *work, int view, int64_t *to, int64_t lowest, int64_t limit)
-{
-    us_reshape((const View[]){work->views[view], us_view_contiguous(to, DTYPE_INT64, 1, &work->count)}, NULL);
-    for (int64_t f = 0; f < work->count; f++) {
-        if (to[f] < lowest || to[f] >= limit) {
-            return us_kernel_fault("%s %lld of %lld is %lld, which is not in %lld … %lld",
-                                   view == PLACES ? "place" : "expert number", (long long)f, (long long)work->count,
-                                   (long long)to[f], (long long)lowest, (long long)limit - 1);
-        }
-    }
-    return KERNEL_OK;
-}
-
 static KernelStatus read_all(const Gradients *work)
 {
+    const View *views = work->views;
     const int64_t limit = work->part->given ? work->part->limit : work->drops ? work->token_rows : work->count;
-    const KernelStatus status = read_numbers(work, PLACES, work->places, work->drops ? -1 : 0, limit);
+    KernelStatus status = us_read_integers(&views[PLACES], "place", work->drops ? -1 : 0, limit, work->count, work->places);
     us_take_part(work->part, work->places, work->count);
-    return status != KERNEL_OK || !work->experts
-               ? status
-               : read_numbers(work, EXPERT, work->experts, 0, work->views[BIAS].shape[0]);
+    if (status == KERNEL_OK && work->experts) {
+        status = us_read_integers(&views[EXPERT], "expert number", 0, views[BIAS].shape[0], work->count, work->experts);
+    }
+    return status;
 }
 
 static void find_owners(const Gradients *work)
@@ -64,48 +49,27 @@ static void find_owners(const Gradients *work)
 static void form_token(const Gradients *work, int64_t place)
 {
     const int64_t f = work->owners[place];
-    float scale = 1, line[TILE] = {0};
+    float scale = 1;
     if (f >= 0 && !us_view_is_absent(&work->views[SCALE])) {
         us_row_load(&work->views[SCALE], f / work->choices, f % work->choices, 1, &scale);
     }
-    for (int64_t column = 0, count; column < work->width; column += count) {
-        count = tile_at(work->width, column);
-        if (f >= 0) {
-            us_row_load(&work->views[SLOPES], f / work->choices, column, count, line);
-            for (int64_t i = 0; i < count; i++) {
-                line[i] *= scale;
-            }
-        }
-        us_row_store(&work->views[TOKEN_GRADIENT], place, column, count, line);
-    }
+    us_put_slopes(&work->views[SLOPES], f < 0 ? -1 : f / work->choices, scale, &work->views[TOKEN_GRADIENT], place);
 }
 
 static void form_scale(const Gradients *work, int64_t f)
 {
-    double sum = 0;
-    for (int64_t column = 0, count; column < work->width && work->places[f] < work->token_rows; column += count) {
-        float slopes[TILE], token[TILE] = {0}, bias[TILE] = {0};
-        count = tile_at(work->width, column);
-        us_row_load(&work->views[SLOPES], f / work->choices, column, count, slopes);
-        if (work->places[f] >= 0) {
-            us_row_load(&work->views[TOKENS], work->places[f], column, count, token);
-        }
-        if (work->experts) {
-            us_row_load(&work->views[BIAS], work->experts[f], column, count, bias);
-        }
-        for (int64_t i = 0; i < count; i++) {
-            sum += (double)slopes[i] * ((double)token[i] + (double)bias[i]);
-        }
-    }
-    const float rounded = (float)sum;
-    us_row_store(&work->views[SCALE_GRADIENT], f / work->choices, f % work->choices, 1, &rounded);
+    const View *views = work->views;
+    const int64_t row = f / work->choices, place = work->places[f], expert = work->experts ? work->experts[f] : -1;
+    const bool is_there = place < work->token_rows;
+    const float sum = is_there ? us_dot_slopes(&views[SLOPES], row, &views[TOKENS], place, &views[BIAS], expert) : 0;
+    us_row_store(&views[SCALE_GRADIENT], row, f % work->choices, 1, &sum);
 }
 
 static void form_tokens(void *context, int64_t piece)
 {
     const Gradients *work = context;
-    const int64_t begin = piece * work->piece_rows, rest = work->token_rows - begin;
-    for (int64_t place = begin; place < begin + (rest < work->piece_rows ? rest : work->piece_rows); place++) {
+    const int64_t begin = piece * work->piece_rows;
+    for (int64_t place = begin; place < smaller(begin + work->piece_rows, work->token_rows); place++) {
         form_token(work, place);
     }
 }
@@ -113,8 +77,8 @@ static void form_tokens(void *context, int64_t piece)
 static void form_scales(void *context, int64_t piece)
 {
     const Gradients *work = context;
-    const int64_t begin = piece * work->piece_rows, rest = work->count - begin;
-    for (int64_t f = begin; f < begin + (rest < work->piece_rows ? rest : work->piece_rows); f++) {
+    const int64_t begin = piece * work->piece_rows;
+    for (int64_t f = begin; f < smaller(begin + work->piece_rows, work->count); f++) {
         form_scale(work, f);
     }
 }
@@ -122,9 +86,9 @@ static void form_scales(void *context, int64_t piece)
 static void form_all(Gradients *work)
 {
     find_owners(work);
-    us_parallel((work->token_rows + work->piece_rows - 1) / work->piece_rows, form_tokens, work);
+    us_parallel(ceiling(work->token_rows, work->piece_rows), form_tokens, work);
     if (!us_view_is_absent(&work->views[SCALE_GRADIENT])) {
-        us_parallel((work->count + work->piece_rows - 1) / work->piece_rows, form_scales, work);
+        us_parallel(ceiling(work->count, work->piece_rows), form_scales, work);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "kernels/maths/maths.h"
 #include "kernels/routing/integers.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -55,55 +56,60 @@ static bool is_above(float a, float b)
     return a > b || (a != a && b == b);
 }
 
-/* The largest that is not taken, the first of equal ones; takes it. */
-static int64_t take_largest(const float *values, bool *taken, int64_t count)
+/* Numbers of the largest values, at most so many, in descending order, the first of equal ones first. */
+typedef struct Largest {
+    int64_t most, held, numbers[LIMIT];
+} Largest;
+
+static void start_with_none(Largest *found, int64_t most)
 {
-    int64_t best = -1;
-    for (int64_t i = 0; i < count; i++) {
-        if (!taken[i] && (best < 0 || is_above(values[i], values[best]))) {
-            best = i;
+    found->most = most;
+    found->held = 0;
+}
+
+static void find_largest(const float *values, int64_t begin, int64_t end, Largest *found)
+{
+    for (int64_t i = begin; i < end; i++) {
+        if (found->held == found->most && !is_above(values[i], values[found->numbers[found->most - 1]])) {
+            continue;
         }
+        int64_t at = found->held < found->most ? found->held++ : found->most - 1;
+        for (; at > 0 && is_above(values[i], values[found->numbers[at - 1]]); at--) {
+            found->numbers[at] = found->numbers[at - 1];
+        }
+        found->numbers[at] = i;
     }
-    taken[best] = true;
-    return best;
 }
 
 /* The sum of the largest ones, from the largest on. */
 static float group_score(const GateTokens *call, const float *values, int64_t size)
 {
-    float largest[LIMIT];
-    int64_t held = 0;
-    for (int64_t i = 0; i < size; i++) {
-        if (held == call->best && !is_above(values[i], largest[held - 1])) {
-            continue;
-        }
-        int64_t at = held < call->best ? held++ : held - 1;
-        for (; at > 0 && is_above(values[i], largest[at - 1]); at--) {
-            largest[at] = largest[at - 1];
-        }
-        largest[at] = values[i];
-    }
-    float sum = largest[0];
-    for (int64_t i = 1; i < held; i++) {
-        sum += largest[i];
+    Largest best;
+    start_with_none(&best, call->best);
+    find_largest(values, 0, size, &best);
+    float sum = values[best.numbers[0]];
+    for (int64_t i = 1; i < best.held; i++) {
+        sum += values[best.numbers[i]];
     }
     return sum;
 }
 
-/* Marks experts of all groups but the best ones as taken. */
-static void leave_groups_out(const Gate *gate, const float *values, bool *taken)
+/* The best groups are kept. */
+static void choose_groups(const Gate *gate, const float *values, bool *kept)
 {
     const int64_t groups = gate->call->groups, size = gate->experts / groups;
-    float scores[LIMIT];
-    bool kept[LIMIT] = {false};
-    for (int64_t g = 0; g < groups; g++) {
-        scores[g] = group_score(gate->call, values + g * size, size);
-    }
-    for (int64_t i = 0; i < gate->call->kept_groups; i++) {
-        take_largest(scores, kept, groups);
-    }
-    for (int64_t g = 0; g < groups; g++) {
-        memset(taken + g * size, !kept[g], (size_t)size);
+    memset(kept, gate->call->kept_groups == groups, (size_t)groups);
+    if (gate->call->kept_groups < groups) {
+        float scores[LIMIT];
+        Largest best;
+        start_with_none(&best, gate->call->kept_groups);
+        for (int64_t g = 0; g < groups; g++) {
+            scores[g] = group_score(gate->call, values + g * size, size);
+        }
+        find_largest(scores, 0, groups, &best);
+        for (int64_t i = 0; i < best.held; i++) {
+            kept[best.numbers[i]] = true;
+        }
     }
 }
 
@@ -131,23 +137,26 @@ static void look_experts_up(const Gate *gate, int64_t row, int64_t *experts)
     }
 }
 
-static void choose_experts(const Gate *gate, const float *scores, int64_t *experts)
+static void choose_experts(const Gate *gate, const float *scores, Largest *chosen)
 {
+    const int64_t groups = gate->call->groups, size = gate->experts / groups;
     float values[LIMIT];
-    bool taken[LIMIT];
+    bool kept[LIMIT];
     for (int64_t e = 0; e < gate->experts; e++) {
         values[e] = scores[e] + gate->bias[e];
     }
-    leave_groups_out(gate, values, taken);
-    for (int64_t i = 0; i < gate->call->choices; i++) {
-        experts[i] = take_largest(values, taken, gate->experts);
+    choose_groups(gate, values, kept);
+    for (int64_t g = 0; g < groups; g++) {
+        if (kept[g]) {
+            find_largest(values, g * size, (g + 1) * size, chosen);
+        }
     }
 }
 
 static void gate_row(const Gate *gate, int64_t row)
 {
     float scores[LIMIT], weights[LIMIT];
-    int64_t experts[LIMIT];
+    Largest experts;
     const Line x = us_line_of(&gate->views[X], 1, row), chosen = us_line_of(&gate->views[CHOSEN], 1, row);
     const Line norm = us_line_of(&gate->views[NORM], 1, row);
     us_load_float(scores, x.data, x.dtype, x.stride, gate->experts);
@@ -156,13 +165,14 @@ static void gate_row(const Gate *gate, int64_t row)
         us_store_float(norm.data, norm.dtype, norm.stride, scores, gate->experts);
     }
     if (us_view_is_absent(&gate->views[TABLE])) {
-        choose_experts(gate, scores, experts);
+        start_with_none(&experts, gate->call->choices);
+        choose_experts(gate, scores, &experts);
     } else {
-        look_experts_up(gate, row, experts);
+        look_experts_up(gate, row, experts.numbers);
     }
     for (int64_t i = 0; i < gate->call->choices; i++) {
-        weights[i] = scores[experts[i]];
-        *(int32_t *)us_line_element(&chosen, i) = (int32_t)experts[i];
+        weights[i] = scores[experts.numbers[i]];
+        *(int32_t *)us_line_element(&chosen, i) = (int32_t)experts.numbers[i];
     }
     store_weights(gate, row, weights);
 }
@@ -170,8 +180,8 @@ static void gate_row(const Gate *gate, int64_t row)
 static void gate_piece(void *context, int64_t piece)
 {
     const Gate *gate = context;
-    const int64_t begin = piece * gate->piece_rows, rest = gate->rows - begin;
-    for (int64_t row = begin; row < begin + (rest < gate->piece_rows ? rest : gate->piece_rows); row++) {
+    const int64_t begin = piece * gate->piece_rows;
+    for (int64_t row = begin; row < smaller(begin + gate->piece_rows, gate->rows); row++) {
         gate_row(gate, row);
     }
 }
@@ -182,8 +192,8 @@ static KernelStatus check_table(const Gate *gate)
     for (int64_t row = 0; row < gate->rows && !us_view_is_absent(table); row++) {
         const int64_t key = us_integer_at(&gate->views[KEYS], 0, row);
         if (key < 0 || key >= table->shape[0]) {
-            return us_kernel_fault("input id %lld of %lld is %lld, which is not in 0 … %lld", (long long)row, (long long)gate->rows,
-                                   (long long)key, (long long)table->shape[0] - 1);
+            return us_kernel_fault("input id %lld of %lld is %lld, which is not in 0 … %lld", (long long)row,
+                                   (long long)gate->rows, (long long)key, (long long)table->shape[0] - 1);
         }
         for (int64_t i = 0; i < gate->call->choices; i++) {
             const int64_t expert = us_integer_at(table, key, i);
@@ -206,7 +216,7 @@ KernelStatus us_gate_tokens(const View *views, const void *attributes)
     }
     const KernelStatus status = check_table(&gate);
     if (status == KERNEL_OK) {
-        us_parallel((gate.rows + gate.piece_rows - 1) / gate.piece_rows, gate_piece, &gate);
+        us_parallel(ceiling(gate.rows, gate.piece_rows), gate_piece, &gate);
     }
     return status;
 }

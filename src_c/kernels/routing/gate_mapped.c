@@ -20,8 +20,8 @@ static KernelStatus map_expert(const View *views, int64_t row, int64_t i)
 KernelStatus us_gate_mapped(const View *views, const void *attributes)
 {
     const View absent = us_view_absent();
-    KernelStatus status = us_gate_tokens((const View[]){views[X], views[BIAS], views[WEIGHTS], views[CHOSEN], absent, absent, absent},
-                                         attributes);
+    const View gate[] = {views[X], views[BIAS], views[WEIGHTS], views[CHOSEN], absent, absent, absent};
+    KernelStatus status = us_gate_tokens(gate, attributes);
     for (int64_t row = 0; row < views[CHOSEN].shape[0] && status == KERNEL_OK; row++) {
         for (int64_t i = 0; i < views[CHOSEN].shape[1] && status == KERNEL_OK; i++) {
             status = map_expert(views, row, i);

@@ -4,34 +4,41 @@
 #include "kernels/move/copy_view.h"
 #include "kernels/scratch.h"
 
-/* Rows one after the other: the view's own, or a block for them. NULL: no memory. */
-static void *packed_rows(const View *view, void **block)
+/* Rows one after the other: the view's own, or a block for them. */
+typedef struct PackedRows {
+    void *rows, *block;
+} PackedRows;
+
+static bool pack_rows(const View *view, PackedRows *packed)
 {
-    *block = NULL;
-    if (us_view_is_contiguous(view)) {
-        return view->data;
-    }
-    *block = us_scratch_array(us_view_elements(view), us_dtype_size(view->dtype));
-    return *block;
+    const bool copies = !us_view_is_contiguous(view);
+    packed->block = copies ? us_scratch_array(us_view_elements(view), us_dtype_size(view->dtype)) : NULL;
+    packed->rows = copies ? packed->block : view->data;
+    return !copies || packed->block != NULL;
+}
+
+static View packed_view(const PackedRows *packed, const View *view)
+{
+    return us_view_contiguous(packed->rows, view->dtype, view->rank, view->shape);
 }
 
 KernelStatus us_pick_tokens(const int64_t *picked, int64_t rows, const View *tokens, const View *routed)
 {
     const int64_t size = (int64_t)us_dtype_size(routed->dtype), width = us_view_elements(routed) / rows;
-    void *from_block, *to_block = NULL;
-    void *from = packed_rows(tokens, &from_block), *to = from ? packed_rows(routed, &to_block) : NULL;
-    if (to) {
-        if (from_block) {
-            const View packed = us_view_contiguous(from, tokens->dtype, tokens->rank, tokens->shape);
+    PackedRows from, to = {NULL, NULL};
+    const bool has_room = pack_rows(tokens, &from) && pack_rows(routed, &to);
+    if (has_room) {
+        if (from.block != NULL) {
+            const View packed = packed_view(&from, tokens);
             us_copy_view(&packed, tokens);
         }
-        us_pick_rows(&(RowPick){from, to, picked, 1, 1, us_view_elements(tokens) / width, rows, width * size});
-        if (to_block) {
-            const View packed = us_view_contiguous(to, routed->dtype, routed->rank, routed->shape);
+        us_pick_rows(&(RowPick){from.rows, to.rows, picked, 1, 1, us_view_elements(tokens) / width, rows, width * size});
+        if (to.block != NULL) {
+            const View packed = packed_view(&to, routed);
             us_copy_view(routed, &packed);
         }
     }
-    us_scratch_give_back(to_block);
-    us_scratch_give_back(from_block);
-    return to ? KERNEL_OK : KERNEL_NO_MEMORY;
+    us_scratch_give_back(to.block);
+    us_scratch_give_back(from.block);
+    return has_room ? KERNEL_OK : KERNEL_NO_MEMORY;
 }

@@ -22,8 +22,9 @@ static KernelStatus read_counts(const Routing *work)
     us_reshape((const View[]){work->views[COUNTS], us_view_contiguous(work->counts, DTYPE_INT64, 1, &count)}, NULL);
     for (int64_t i = 0; i < count; i++) {
         if (work->counts[i] < 0 || work->counts[i] > work->rows - sum) {
-            return us_kernel_fault("rank %lld has %lld tokens for expert %lld, of %lld that are left", (long long)(i / work->experts),
-                                   (long long)work->counts[i], (long long)(i % work->experts), (long long)(work->rows - sum));
+            return us_kernel_fault("rank %lld has %lld tokens for expert %lld, of %lld that are left",
+                                   (long long)(i / work->experts), (long long)work->counts[i], (long long)(i % work->experts),
+                                   (long long)(work->rows - sum));
         }
         work->starts[i] = sum;
         sum += work->counts[i];

@@ -1,6 +1,7 @@
 #include "kernels/routing/routing.h"
 
 #include "kernels/move/move.h"
+#include "kernels/routing/integers.h"
 #include "kernels/routing/pick.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/sort.h"
@@ -41,18 +42,13 @@ static bool is_active(const RouteTokens *call, int64_t expert)
 
 static KernelStatus read_experts(const Routing *routing, const View *experts)
 {
-    const int64_t lowest = routing->call->skips ? -1 : 0;
-    us_reshape((const View[]){*experts, numbers_view(routing->experts, routing->count)}, NULL);
-    for (int64_t f = 0; f < routing->count; f++) {
-        const int64_t expert = routing->experts[f];
-        if (expert < lowest || expert >= routing->call->limit) {
-            return us_kernel_fault("expert number %lld of %lld is %lld, which is not in %lld … %lld", (long long)f,
-                                   (long long)routing->count, (long long)expert, (long long)lowest,
-                                   (long long)routing->call->limit - 1);
-        }
-        routing->experts[f] = is_active(routing->call, expert) ? expert : INT64_MAX;
+    const RouteTokens *call = routing->call;
+    const KernelStatus status = us_read_integers(experts, "expert number", call->skips ? -1 : 0, call->limit, routing->count,
+                                                 routing->experts);
+    for (int64_t f = 0; f < routing->count && status == KERNEL_OK; f++) {
+        routing->experts[f] = is_active(call, routing->experts[f]) ? routing->experts[f] : INT64_MAX;
     }
-    return KERNEL_OK;
+    return status;
 }
 
 static void place_tokens(const Routing *routing)

@@ -2,6 +2,7 @@
 
 #include "kernels/move/move.h"
 #include "kernels/quantize/quantize.h"
+#include "kernels/routing/integers.h"
 #include "kernels/routing/pick.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/sort.h"
@@ -21,18 +22,6 @@ typedef struct Routing {
 static View numbers_view(const Routing *work, int64_t *numbers)
 {
     return us_view_contiguous(numbers, DTYPE_INT64, 1, &work->count);
-}
-
-static KernelStatus read_numbers(const Routing *work)
-{
-    us_reshape((const View[]){work->views[NUMBERS], numbers_view(work, work->numbers)}, NULL);
-    for (int64_t f = 0; f < work->count; f++) {
-        if (work->numbers[f] < 0 || work->numbers[f] >= work->count) {
-            return us_kernel_fault("row number %lld of %lld is %lld, which is not in 0 … %lld", (long long)f,
-                                   (long long)work->count, (long long)work->numbers[f], (long long)work->count - 1);
-        }
-    }
-    return KERNEL_OK;
 }
 
 static KernelStatus sort_experts(const Routing *work)
@@ -79,7 +68,7 @@ static KernelStatus pick(const Routing *work, const RouteNumbered *how)
 
 static KernelStatus route(const Routing *work, const RouteNumbered *how)
 {
-    KernelStatus status = read_numbers(work);
+    KernelStatus status = us_read_integers(&work->views[NUMBERS], "row number", 0, work->count, work->count, work->numbers);
     status = status == KERNEL_OK ? sort_experts(work) : status;
     if (status != KERNEL_OK) {
         return status;

@@ -27,8 +27,8 @@ static KernelStatus form_gates(const View *views, const CombineTokens *call)
 KernelStatus us_route_part_backward(const View *views, const void *attributes)
 {
     const View absent = us_view_absent();
-    const KernelStatus status = us_combine_tokens((const View[]){views[ROUTED_GRADIENT], views[PLACES], views[TOKEN_GRADIENT], absent,
-                                                                 absent, absent, absent, absent}, attributes);
+    const View sums[] = {views[ROUTED_GRADIENT], views[PLACES], views[TOKEN_GRADIENT], absent, absent, absent, absent, absent};
+    const KernelStatus status = us_combine_tokens(sums, attributes);
     const bool gated = !us_view_is_absent(&views[GATE_GRADIENT]) && !us_view_is_empty(&views[GATE_GRADIENT]);
     return status == KERNEL_OK && gated ? form_gates(views, attributes) : status;
 }

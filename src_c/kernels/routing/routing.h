@@ -114,20 +114,21 @@ enum { US_SORTED_EXPERTS = 2048 };
 Kernel us_expert_ends;
 
 /* The same by a map of tokens and experts. Rows are in the order of experts, those of one in the order of tokens: all
- * marked pairs, and places[t * choices + j] = the row of the token's pair j, -1 where it has fewer; more are a fault. Rows
- * behind the last pair are 0. With a capacity each expert has so many rows: its marked tokens, then the others, each in
+ * marked pairs, and places[t * each + j] = the row of the token's pair j, -1 where it has fewer; more are a fault. Rows
+ * behind the last pair are 0. With `blocks` each expert has so many rows: its marked tokens, then the others, each in
  * order; places are the tokens. gates, if given, go the way of the tokens.
  * views: tokens [tokens, width], map [tokens, experts] (bytes), routed [rows, width], places [rows]; then, or absent: gates (as
  * map), routed_gates [rows]. */
 typedef struct RouteByMap {
-    int64_t choices, capacity; /* one of them is 0 */
+    int64_t each; /* rows of a token, or, `blocks`, of an expert */
+    bool blocks;
 } RouteByMap;
 Kernel us_route_by_map;
 
 /* Its gradients: of tokens the sums of their rows, in the order of places, in float32 and rounded once; of gates the row's,
  * or 0. Places are those of the routing; one that names no row is a fault.
  * views: routed_gradient [rows, width], places [rows], token_gradient [tokens, width]; then, or absent: routed_gate_gradient
- * [rows], map (without a capacity) and gate_gradient [tokens, experts]; row_scale [rows], which rows are multiplied by. */
+ * [rows], map (not of blocks) and gate_gradient [tokens, experts]; row_scale [rows], which rows are multiplied by. */
 Kernel us_route_by_map_backward;
 
 /* Back: tokens = the sums of their rows as there, each times its gate. routed_gates are those of the marked pairs in the
@@ -138,10 +139,10 @@ Kernel us_route_by_map_backward;
 Kernel us_unroute_by_map;
 
 /* Its gradients: row rows[i] of routed_gradient = slopes[row_tokens[i]] times its gate, 0 where there is none; of the gate
- * the sum of slopes[row_tokens[i]] * routed[rows[i]], in double, else 0. Without blocks row_tokens is i / choices, whatever is
+ * the sum of slopes[row_tokens[i]] * routed[rows[i]], in double, else 0. Without blocks row_tokens is i / each, whatever is
  * given, and a row -1 is none; other rows and tokens outside are a fault, and of equal rows the last one counts.
  * views: slopes [tokens, width], rows and row_tokens [rows] (int32), routed_gradient [rows, width]; then, or absent: map
- * (without a capacity), routed, gates, gate_gradient. */
+ * (not of blocks), routed, gates, gate_gradient. */
 Kernel us_unroute_by_map_backward;
 
 /* out[r] = first[r] + second[r] + sum over k of scale[r, k] * (tokens[place] + bias[expert[r, k]]), in this order, in

@@ -2,6 +2,7 @@
 
 #include "kernels/maths/maths.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "kernels/sort/lines.h"
 #include "kernels/sort/sort.h"
 #include "tensor/parallel.h"
@@ -61,9 +62,11 @@ static double weigh(const Sampling *work, int64_t row, const Kept *kept)
     for (int64_t i = 1; i < kept->size; i++) {
         largest = weights[i] > largest ? weights[i] : largest;
     }
-    double total = 0;
     for (int64_t i = 0; i < kept->size; i++) {
         weights[i] = exp_float(weights[i] - largest);
+    }
+    double total = 0; /* in a loop of its own: powers need not wait for the sum */
+    for (int64_t i = 0; i < kept->size; i++) {
         total += (double)weights[i];
     }
     return total;
@@ -109,20 +112,42 @@ static Kept keep(const Sampling *work, int64_t row)
     return kept;
 }
 
-static int64_t choose(const Sampling *work, int64_t row, const Kept *kept)
+enum { PIECE = 256 };
+
+/* prob / (q + eps), or prob. */
+static void form_chances(const Sampling *work, int64_t row, const Kept *kept, int64_t begin, int64_t count, double *chances)
 {
     const View *q = &work->views[Q];
-    const Line chances = us_line_of(q, 1, row);
-    int64_t best = 0;
-    double largest = 0;
-    for (int64_t i = 0; i < kept->count; i++) {
-        double value = (double)kept->probs[i];
-        if (chances.data != NULL) {
-            value /= (double)*(const float *)(const void *)us_line_element(&chances, i) + work->how.eps;
+    for (int64_t i = 0; i < count; i++) {
+        chances[i] = (double)kept->probs[begin + i];
+    }
+    if (!us_view_is_absent(q)) {
+        float divisors[PIECE];
+        us_row_load(q, row, begin, count, divisors);
+        for (int64_t i = 0; i < count; i++) {
+            chances[i] /= (double)divisors[i] + work->how.eps;
         }
-        if (i == 0 || value > largest || (isnan(value) && !isnan(largest))) {
-            best = i;
-            largest = value;
+    }
+}
+
+/* The first of the largest ones, or of those that are NaN. */
+static int64_t choose(const Sampling *work, int64_t row, const Kept *kept)
+{
+    int64_t best = 0;
+    double largest = -INFINITY;
+    for (int64_t begin = 0; begin < kept->count && !isnan(largest); begin += PIECE) {
+        double chances[PIECE];
+        const int64_t count = smaller(kept->count - begin, PIECE);
+        form_chances(work, row, kept, begin, count, chances);
+        int above = 0; /* seldom any: vectors look first */
+        for (int64_t i = 0; i < count; i++) {
+            above |= !(chances[i] <= largest);
+        }
+        for (int64_t i = 0; i < count && above; i++) {
+            if (chances[i] > largest || (isnan(chances[i]) && !isnan(largest))) {
+                best = begin + i;
+                largest = chances[i];
+            }
         }
     }
     return best;
@@ -130,14 +155,13 @@ static int64_t choose(const Sampling *work, int64_t row, const Kept *kept)
 
 static void fill(const View *view, int64_t row, int64_t begin, float value)
 {
-    enum { PIECE = 256 };
     float values[PIECE];
     for (int i = 0; i < PIECE; i++) {
         values[i] = value;
     }
     const int64_t size = view->shape[1];
     for (int64_t i = begin; i < size; i += PIECE) {
-        us_row_store(view, row, i, size - i < PIECE ? size - i : PIECE, values);
+        us_row_store(view, row, i, smaller(size - i, PIECE), values);
     }
 }
 
