@@ -12,6 +12,7 @@ CASES = [  # batches, heads, N, M, K, D, masked
     (1, 2, 16, 256, 128, 64, True),
     (1, 1, 16, 128, 128, 128, True),
 ]
+WIDE = (1, 1, 16, 128, 1152, 128, True)  # patches of 14 places
 SCALE = 0.11
 
 
@@ -40,6 +41,7 @@ def computed(xp, query, key1, value1, key2, value2, mask):
 # With gaps in five dimensions a tensor takes 32 times the memory.
 KINDS = [(case, kind, layout) for case in CASES
          for kind, layout in zip(["F16", "BF16", "BF16"], LAYOUTS) if layout != "gaps" or case == CASES[0]]  # fmt: skip
+KINDS += [(WIDE, "F16", LAYOUTS[0])]
 NAMES = ["query", "key1", "value1", "key2", "value2"]
 
 

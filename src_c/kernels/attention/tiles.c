@@ -136,12 +136,16 @@ void *attention_take_arrays(int count, float **const *arrays, const int64_t (*si
     return block;
 }
 
-KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds)
+KernelStatus attention_multiply_into(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, Matrix c, bool adds)
 {
-    const Matrix result = matrix_of_rows(c, DTYPE_FLOAT32, n);
-    const Matmul product = {.m = m, .n = n, .k = k, .a = a, .b = b, .addend = adds ? result : (Matrix){0}, .c = result,
+    const Matmul product = {.m = m, .n = n, .k = k, .a = a, .b = b, .addend = adds ? c : (Matrix){0}, .c = c,
                             .compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {adds ? 1 : 0}, .undivided = true};
     return us_matmul(&product);
+}
+
+KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds)
+{
+    return attention_multiply_into(m, n, k, a, b, matrix_of_rows(c, DTYPE_FLOAT32, n), adds);
 }
 
 void attention_load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to)

@@ -80,7 +80,8 @@ void *attention_place(const Head *head, int operand, int64_t row);
 Matrix attention_matrix_at(const Head *head, int operand, int64_t row);
 /* Arrays of so many rows and columns in one block of scratch memory; NULL: no memory. */
 void *attention_take_arrays(int count, float **const *arrays, const int64_t (*sides)[2]);
-/* c = a b, or c += a b. */
+/* c = a b, or c += a b; without strides its rows follow each other. */
+KernelStatus attention_multiply_into(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, Matrix c, bool adds);
 KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds);
 void attention_load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to);
 void attention_store_rows(const Head *head, int operand, int64_t row, int64_t rows, int64_t count, const float *from);
