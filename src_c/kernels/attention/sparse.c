@@ -1,11 +1,10 @@
 #include "kernels/attention/sparse.h"
 
+#include "kernels/attention/key_slopes.h"
 #include "kernels/attention/tiles.h"
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
-
-#include <string.h>
 
 enum { OF_QUERY, OF_KEY, OF_VALUE, OF_INDICES, OF_ROW_LENGTHS, OF_KEY_LENGTHS, OF_PAGES, OF_ROTARY_QUERY, OF_ROTARY_KEY, OF_OUT,
        OF_MAXIMUM, OF_SUM, OF_SLOPES, OF_QUERY_SLOPES, OF_KEY_SLOPES, OF_VALUE_SLOPES, OF_ROTARY_QUERY_SLOPES,
@@ -24,9 +23,24 @@ typedef struct Task {
 typedef struct Parts {
     float *query, *keys, *values, *scores, *out; /* query and keys with both parts side by side */
     float *maxima, *sums;
-    float *slopes, *score_slopes, *query_slopes, *key_slopes, *value_slopes; /* of a gradient */
-    int64_t *places; /* keys of their sequence */
+    float *slopes, *score_slopes, *query_slopes; /* of a gradient */
+    float *key_slopes;                           /* of a key: its own, its other part's, then the value's */
+    int64_t *places;                             /* keys of their sequence; NULL: nobody asks */
 } Parts;
+
+/* Rows of a sequence that follow each other. */
+typedef struct Group {
+    Task *task;
+    KeySlopes slopes;
+    int64_t first;
+} Group;
+
+static void note(Task *task, KernelStatus status)
+{
+    if (status != KERNEL_OK) {
+        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
+    }
+}
 
 static int64_t last_size(const View *view, int32_t from_the_end)
 {
@@ -36,14 +50,10 @@ static int64_t last_size(const View *view, int32_t from_the_end)
 static void *take_parts(const Task *task, Parts *parts, bool backward)
 {
     const int64_t n = task->heads, d = task->depth, both = task->depth + task->rotary, k = task->most;
-    float *places, **const arrays[] = {&parts->query, &parts->keys, &parts->values, &parts->scores, &parts->out, &parts->maxima,
-                                       &parts->sums, &places, &parts->slopes, &parts->score_slopes, &parts->query_slopes,
-                                       &parts->key_slopes, &parts->value_slopes};
-    const int64_t sides[][2] = {{n, both}, {k, both}, {k, d}, {n, k}, {n, d}, {n, 1}, {n, 1},
-                                {k, sizeof(int64_t) / sizeof(float)}, {n, d}, {n, k}, {n, both}, {k, both}, {k, d}};
-    void *const block = attention_take_arrays(backward ? 13 : 8, arrays, sides);
-    parts->places = block == NULL ? NULL : (void *)places;
-    return block;
+    float **const arrays[] = {&parts->query, &parts->keys, &parts->values, &parts->scores, &parts->out, &parts->maxima,
+                              &parts->sums, &parts->slopes, &parts->score_slopes, &parts->query_slopes};
+    const int64_t sides[][2] = {{n, both}, {k, both}, {k, d}, {n, k}, {n, d}, {n, 1}, {n, 1}, {n, d}, {n, k}, {n, both}};
+    return attention_take_arrays(backward ? 10 : 7, arrays, sides);
 }
 
 /* ---- which keys ---- */
@@ -71,7 +81,9 @@ static int64_t load_keys(const Task *task, int64_t number, TokenRow row, const P
             const int64_t at = us_token_key(&task->tokens, row.sequence, key);
             load_both(task, OF_KEY, OF_ROTARY_KEY, at, parts->keys + count * (d + task->rotary));
             us_linear_load_float(task->value, at * d, d, parts->values + count * d);
-            parts->places[count] = key;
+            if (parts->places != NULL) {
+                parts->places[count] = key;
+            }
         }
     }
     return count;
@@ -130,7 +142,7 @@ static void store_statistic(const Task *task, int operand, int64_t number, const
 static void run_row(void *context, int64_t number)
 {
     Task *task = context;
-    Parts parts;
+    Parts parts = {0};
     void *block = take_parts(task, &parts, false);
     const KernelStatus status = block == NULL ? KERNEL_NO_MEMORY
                                               : attend(task, number, us_token_row(&task->tokens, number), &parts);
@@ -138,10 +150,9 @@ static void run_row(void *context, int64_t number)
         us_linear_store_float(&task->views[OF_OUT], number * task->heads * task->depth, task->heads * task->depth, parts.out);
         store_statistic(task, OF_MAXIMUM, number, parts.maxima);
         store_statistic(task, OF_SUM, number, parts.sums);
-    } else {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
     }
     us_scratch_give_back(block);
+    note(task, status);
 }
 
 /* ---- gradients ---- */
@@ -164,7 +175,7 @@ static void find_slopes(const Task *task, int64_t keys, const Parts *parts)
 }
 
 /* Of the keys that are loaded. */
-static KernelStatus differentiate_row(const Task *task, int64_t number, int64_t keys, const Parts *parts)
+static KernelStatus differentiate(const Task *task, int64_t number, int64_t keys, const Parts *parts)
 {
     const int64_t n = task->heads, d = task->depth, both = d + task->rotary;
     us_linear_load_float(&task->views[OF_OUT], number * n * d, n * d, parts->out);
@@ -181,11 +192,12 @@ static KernelStatus differentiate_row(const Task *task, int64_t number, int64_t 
     }
     find_slopes(task, keys, parts);
     status = attention_multiply_matrices(n, both, keys, score_slopes, matrix(parts->keys, both), parts->query_slopes, false);
-    status = status != KERNEL_OK
-                 ? status
-                 : attention_multiply_matrices(keys, both, n, transposed(score_slopes), query, parts->key_slopes, false);
+    status = status != KERNEL_OK ? status
+                                 : attention_multiply_into(keys, both, n, transposed(score_slopes), query,
+                                                           matrix(parts->key_slopes, both + d), false);
     return status != KERNEL_OK ? status
-                               : attention_multiply_matrices(keys, d, n, transposed(weights), slopes, parts->value_slopes, false);
+                               : attention_multiply_into(keys, d, n, transposed(weights), slopes,
+                                                         matrix(parts->key_slopes + both, both + d), false);
 }
 
 static void store_both(const Task *task, int operand, int rotary, int64_t number, const float *from)
@@ -204,17 +216,6 @@ static void store_query_slopes(const Task *task, int64_t number, const Parts *pa
     }
 }
 
-/* Slopes of the row's keys, one behind the other the key's, its other part's and the value's. */
-static void add_keys(const Task *task, int64_t keys, const Parts *parts, float *sums)
-{
-    const int64_t d = task->depth, both = d + task->rotary;
-    for (int64_t i = 0; i < keys; i++) {
-        float *sum = sums + parts->places[i] * (both + d);
-        attention_add(sum, parts->key_slopes + i * both, both);
-        attention_add(sum + both, parts->value_slopes + i * d, d);
-    }
-}
-
 static void store_key_slopes(const Task *task, int64_t number, float *sum)
 {
     const int64_t d = task->depth, both = d + task->rotary;
@@ -226,35 +227,53 @@ static void store_key_slopes(const Task *task, int64_t number, float *sum)
     store_both(task, OF_KEY_SLOPES, OF_ROTARY_KEY_SLOPES, number, sum);
 }
 
-/* All rows of a sequence in their order. */
+static void differentiate_row(void *context, int64_t at)
+{
+    const Group *group = context;
+    Task *task = group->task;
+    const KeySlopes *slopes = &group->slopes;
+    const int64_t number = group->first + at;
+    Parts parts = {0};
+    void *block = take_parts(task, &parts, true);
+    slopes->counts[at] = 0;
+    if (block == NULL) {
+        note(task, KERNEL_NO_MEMORY);
+        return;
+    }
+    parts.places = slopes->places + at * slopes->most;
+    parts.key_slopes = slopes->slopes + at * slopes->most * slopes->width;
+    const int64_t keys = load_keys(task, number, us_token_row(&task->tokens, number), &parts);
+    const KernelStatus status = differentiate(task, number, keys, &parts);
+    if (status == KERNEL_OK) {
+        store_query_slopes(task, number, &parts);
+        slopes->counts[at] = keys;
+    }
+    us_scratch_give_back(block);
+    note(task, status);
+}
+
 static void differentiate_sequence(void *context, int64_t sequence)
 {
     Task *task = context;
     const int64_t keys = us_token_keys(&task->tokens, sequence), width = 2 * task->depth + task->rotary;
-    Parts parts;
-    void *block = take_parts(task, &parts, true);
-    float *sums = us_scratch_array(us_scratch_count(keys, width), sizeof *sums);
-    KernelStatus status = block == NULL || sums == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
-    if (status == KERNEL_OK) {
-        memset(sums, 0, (size_t)(keys * width) * sizeof *sums);
-    }
+    const bool alone = us_has_sequence_for_each_thread(us_token_sequences(&task->tokens));
     const TokenSpan rows = us_token_span(&task->tokens, sequence);
-    for (int64_t number = rows.begin; number < rows.end && status == KERNEL_OK; number++) {
-        const int64_t count = load_keys(task, number, us_token_row(&task->tokens, number), &parts);
-        status = differentiate_row(task, number, count, &parts);
-        if (status == KERNEL_OK) {
-            store_query_slopes(task, number, &parts);
-            add_keys(task, count, &parts, sums);
-        }
+    Group group = {.task = task,
+                   .slopes = {.most = task->most, .width = width, .group = alone ? 1 : us_row_group(task->most, width)}};
+    void *block = us_take_key_slopes(&group.slopes, keys);
+    if (block == NULL) {
+        note(task, KERNEL_NO_MEMORY);
+        return;
     }
-    for (int64_t key = 0; key < keys && status == KERNEL_OK; key++) {
-        store_key_slopes(task, us_token_key(&task->tokens, sequence, key), sums + key * width);
+    for (group.first = rows.begin; group.first < rows.end; group.first += group.slopes.group) {
+        const int64_t count = smaller(group.slopes.group, rows.end - group.first);
+        run_pieces(count, us_scratch_count(count * task->heads * width, task->most), differentiate_row, &group);
+        us_add_key_slopes(&group.slopes, count);
     }
-    us_scratch_give_back(sums);
+    for (int64_t key = 0; key < keys; key++) {
+        store_key_slopes(task, us_token_key(&task->tokens, sequence, key), group.slopes.sums + key * width);
+    }
     us_scratch_give_back(block);
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
-    }
 }
 
 /* ---- kernels ---- */
@@ -265,11 +284,12 @@ static Task task_of(const View *views, const SparseAttention *sparse)
     Task task = {.views = views, .sparse = sparse, .heads = last_size(query, 2), .depth = last_size(query, 1),
                  .value = &views[us_view_is_absent(&views[OF_VALUE]) ? OF_KEY : OF_VALUE],
                  .rotary = us_view_is_absent(rotary) ? 0 : last_size(rotary, 1),
-                 .most = us_scratch_count(last_size(&views[OF_INDICES], 1), sparse->block),
                  .tokens = {sparse->layout, query, &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS],
                             &views[OF_PAGES]}};
     task.status = us_check_tokens(&task.tokens);
-    task.status = task.status != KERNEL_OK ? task.status : us_check_selected(&task.tokens, &views[OF_INDICES], sparse->block);
+    if (task.status == KERNEL_OK) {
+        task.status = us_check_selected(&task.tokens, &views[OF_INDICES], sparse->block, &task.most);
+    }
     return task;
 }
 
@@ -296,7 +316,7 @@ KernelStatus us_sparse_attention_backward(const View *views, const void *attribu
         }
     }
     if (task.status == KERNEL_OK) {
-        run_pieces(us_token_sequences(&task.tokens), work_of(&task), differentiate_sequence, &task);
+        us_run_sequences(us_token_sequences(&task.tokens), work_of(&task), differentiate_sequence, &task);
     }
     return task.status;
 }
