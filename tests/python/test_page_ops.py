@@ -44,6 +44,13 @@ def test_what_changes_nothing_may_be_left_out():
             call()
 
 
+def test_what_is_left_out_is_what_the_operator_takes():
+    """The indexer's softmax has one mode only, which is not the usual one of attention."""
+    query, key, weights = numpy.ones((1, 2, 8, 128), "f2"), numpy.ones((1, 3, 1, 128), "f2"), numpy.ones((1, 2, 8), "f2")
+    largest, sums = ops.dense_lightning_indexer_softmax_lse(query, key, weights)
+    assert largest.tolist() == [[[1024, 1024]]] and sums.tolist() == [[[2, 3]]]
+
+
 def test_a_fault_does_not_stay_with_the_thread():
     with pytest.raises(StatusError, match="index 5 is outside"):
         ops.gather(X, 1, numpy.array([[0, 5]]))
