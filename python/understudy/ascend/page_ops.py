@@ -275,9 +275,13 @@ def _types(entry: dict, name: str, out_dtype, types: list[numpy.dtype]) -> list[
 
 
 def _shape(entry: dict, parameter: dict, sizes: dict, arrays: dict):
-    """Where arguments do not go together, the shape of the first input: the operator is the one to refuse."""
+    """Where arguments do not go together, the shape of the first input: the operator is the one to refuse. None: the output is
+    not wanted, because an attribute says so, or because there is nothing that it is the gradient of."""
+    rule = text.shape_rule(entry, parameter["name"])
+    if parameter["optional"] and sizes.get(rule, ()) is None:
+        return None
     try:
-        return shapes.evaluate(text.shape_rule(entry, parameter["name"]).removeprefix(text.AT_MOST), sizes)
+        return shapes.evaluate(rule.removeprefix(text.AT_MOST), sizes)
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         given = _flat(arrays)
         shape = given[0].shape if given else (1,)
