@@ -38,7 +38,8 @@ enum { FORWARDS = SIDES };
 /* `side`: the one whose pairs get slopes, or FORWARDS. */
 static void *take_patch(Patch *patch, int side)
 {
-    const int64_t t = patch->task->patch, rows = t * t, k = patch->task->keys, d = patch->task->depth, all = us_scratch_count(t, k);
+    const int64_t t = patch->task->patch, rows = t * t, k = patch->task->keys, d = patch->task->depth;
+    const int64_t all = us_scratch_count(t, k);
     Pairs *pairs = patch->pairs, *to = &pairs[side % SIDES];
     float **const arrays[] = {&pairs[FIRST].keys, &pairs[FIRST].values, &pairs[SECOND].keys, &pairs[SECOND].values, &patch->query,
                               &patch->scores, &patch->out, &patch->slopes, &patch->score_slopes, &patch->query_slopes,
@@ -203,12 +204,13 @@ static int64_t row_count(const Patch *patch)
     return patch->count[FIRST] * patch->count[SECOND];
 }
 
-/* Masked and not yet scaled. */
+/* The rows' scores, scaled and masked. */
 static KernelStatus find_scores(const Patch *patch)
 {
     const int64_t keys = patch->task->keys, rows = patch->count[SECOND];
     move_rows(patch, OF_QUERY, patch->query, us_linear_load_float);
     const KernelStatus status = multiply_pairs(patch, patch->query, false, patch->scores);
+    attention_multiply(patch->scores, row_count(patch) * keys, patch->task->scale);
     if (us_view_is_absent(&patch->task->views[OF_MASK])) {
         return status;
     }
@@ -230,7 +232,7 @@ static KernelStatus attend(const Patch *patch)
     KernelStatus status = find_scores(patch);
     for (int64_t r = 0; r < row_count(patch); r++) {
         float *scores = patch->scores + r * keys;
-        const float maximum = attention_scale(scores, keys, patch->task->scale, NULL, 0);
+        const float maximum = attention_scale(scores, keys, 1, NULL, 0);
         const float sum = attention_exponentials(scores, keys, maximum == -INFINITY ? 0 : maximum);
         attention_multiply(scores, keys, sum == 0 ? 0 : 1 / sum);
         for (int64_t i = 0; i < maxima->shape[4]; i++) {
@@ -247,7 +249,6 @@ static KernelStatus attend(const Patch *patch)
 static KernelStatus find_slopes(const Patch *patch)
 {
     const int64_t keys = patch->task->keys, depth = patch->task->depth;
-    const float scale = patch->task->scale;
     move_rows(patch, OF_OUT, patch->out, us_linear_load_float);
     move_rows(patch, OF_SLOPES, patch->slopes, us_linear_load_float);
     KernelStatus status = find_scores(patch);
@@ -256,11 +257,10 @@ static KernelStatus find_slopes(const Patch *patch)
         float *weights = patch->scores + r * keys, *slopes = patch->score_slopes + r * keys;
         const float maximum = *statistic(patch, OF_MAXIMUM, r), sum = *statistic(patch, OF_SUM, r);
         const float mean = inner_product(patch->out + r * depth, patch->slopes + r * depth, depth);
-        attention_multiply(weights, keys, scale);
         attention_exponentials(weights, keys, maximum == -INFINITY ? 0 : maximum);
         attention_multiply(weights, keys, sum == 0 ? 0 : 1 / sum);
         for (int64_t k = 0; k < keys; k++) {
-            slopes[k] = scale * weights[k] * (slopes[k] - mean);
+            slopes[k] = patch->task->scale * weights[k] * (slopes[k] - mean);
         }
     }
     return status;
