@@ -156,8 +156,8 @@ void op_require_blocks(OpCall *op, const BlockCall *call)
     require_heads(op, call);
     require_lengths(op, call->query_lengths, call, call->query);
     require_lengths(op, call->key_lengths, call, call->key);
-    op_require(op, (call->query_lengths.count > 0) == (call->key_lengths.count > 0), call->key_lengths.name, "together", op->invalid,
-               "%s and %s: one is NULL, the other is not", call->key_lengths.name, call->query_lengths.name);
+    op_require(op, (call->query_lengths.count > 0) == (call->key_lengths.count > 0), call->key_lengths.name, "together",
+               op->invalid, "%s and %s: one is NULL, the other is not", call->key_lengths.name, call->query_lengths.name);
     require_mask(op, call);
 }
 

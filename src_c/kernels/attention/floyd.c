@@ -137,16 +137,11 @@ static float *statistic(const Patch *patch, int operand, int64_t r)
 
 /* ---- products ---- */
 
-static Matrix matrix(const float *rows, int64_t width)
-{
-    return matrix_of_rows(rows, DTYPE_FLOAT32, width);
-}
-
 /* The rows of a place along a side, which see the same pairs of that side. */
 static Matrix rows_of(const Patch *patch, int side, int64_t at, const float *rows, int64_t width)
 {
     const int64_t across = patch->count[SECOND] * width;
-    return side == FIRST ? matrix(rows + at * across, width) : matrix(rows + at * width, across);
+    return side == FIRST ? float_rows(rows + at * across, width) : float_rows(rows + at * width, across);
 }
 
 static const float *pair_of(const Patch *patch, int side, int64_t at, bool values)
@@ -163,7 +158,7 @@ static KernelStatus multiply_pairs(const Patch *patch, const float *rows, bool v
     for (int side = FIRST; side < SIDES; side++) {
         for (int64_t at = 0; at < patch->count[side] && status == KERNEL_OK; at++) {
             status = attention_multiply_into(patch->count[!side], k, d, rows_of(patch, side, at, rows, d),
-                                             transposed(matrix(pair_of(patch, side, at, values), d)),
+                                             transposed(float_rows(pair_of(patch, side, at, values), d)),
                                              rows_of(patch, side, at, to, k), side == SECOND);
         }
     }
@@ -178,7 +173,7 @@ static KernelStatus sum_pairs(const Patch *patch, const float *weights, bool val
     for (int side = FIRST; side < SIDES; side++) {
         for (int64_t at = 0; at < patch->count[side] && status == KERNEL_OK; at++) {
             status = attention_multiply_into(patch->count[!side], d, k, rows_of(patch, side, at, weights, k),
-                                             matrix(pair_of(patch, side, at, values), d), rows_of(patch, side, at, to, d),
+                                             float_rows(pair_of(patch, side, at, values), d), rows_of(patch, side, at, to, d),
                                              side == SECOND);
         }
     }
@@ -192,7 +187,7 @@ static KernelStatus add_rows(const Patch *patch, int side, const float *weights,
     KernelStatus status = KERNEL_OK;
     for (int64_t at = 0; at < patch->count[side] && status == KERNEL_OK; at++) {
         status = attention_multiply_into(k, d, patch->count[!side], transposed(rows_of(patch, side, at, weights, k)),
-                                         rows_of(patch, side, at, rows, d), matrix(slopes + at * k * d, d), true);
+                                         rows_of(patch, side, at, rows, d), float_rows(slopes + at * k * d, d), true);
     }
     return status;
 }

@@ -83,8 +83,8 @@ static KernelStatus find_scores(const Task *task, int64_t number, TokenRow row, 
     for (int64_t key = 0; key < row.keys && status == KERNEL_OK; key += KEYS) {
         const int64_t keys = smaller(KEYS, row.keys - key);
         load_keys(task, row.sequence, key, keys, parts);
-        status = attention_multiply_matrices(n, keys, d, matrix_of_rows(parts->query, DTYPE_FLOAT32, d),
-                                             transposed(matrix_of_rows(parts->keys, DTYPE_FLOAT32, d)), parts->products, false);
+        status = attention_multiply_matrices(n, keys, d, float_rows(parts->query, d),
+                                             transposed(float_rows(parts->keys, d)), parts->products, false);
         if (task->scaled) {
             scale_products(task, parts, keys);
         }
@@ -161,8 +161,8 @@ static void measure_row(void *context, int64_t number)
 static KernelStatus run(Task *task, ParallelBody *body)
 {
     const View *query = &task->views[OF_QUERY];
-    task->heads = query->shape[query->rank - 2];
-    task->depth = query->shape[query->rank - 1];
+    task->heads = last_size(query, 2);
+    task->depth = last_size(query, 1);
     task->status = us_check_tokens(&task->tokens);
     if (task->status == KERNEL_OK) {
         task->longest = us_longest_keys(&task->tokens);
@@ -173,7 +173,7 @@ static KernelStatus run(Task *task, ParallelBody *body)
 
 static KernelStatus select_keys(const View *views, const TokenLayout *layout, bool scaled)
 {
-    Task task = {.views = views, .count = views[OF_INDICES].shape[views[OF_INDICES].rank - 1], .scaled = scaled,
+    Task task = {.views = views, .count = last_size(&views[OF_INDICES], 1), .scaled = scaled,
                  .tokens = {*layout, &views[OF_QUERY], &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS],
                             &views[OF_PAGES]}};
     return run(&task, run_row);

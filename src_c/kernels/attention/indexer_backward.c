@@ -39,11 +39,6 @@ typedef struct Group {
     double *losses; /* of every row */
 } Group;
 
-static int64_t last_size(const View *view, int32_t from_the_end)
-{
-    return view->shape[view->rank - from_the_end];
-}
-
 static void note(Task *task, KernelStatus status)
 {
     if (status != KERNEL_OK) {
@@ -178,8 +173,8 @@ static KernelStatus differentiate(const Task *task, int64_t number, TokenRow row
     const int64_t n = task->heads, d = task->depth;
     us_linear_load_float(task->query, number * n * d, n * d, parts->query);
     us_linear_load_float(task->weights, number * n, n, parts->weights);
-    const Matrix query = matrix_of_rows(parts->query, DTYPE_FLOAT32, d), rows = matrix_of_rows(parts->keys, DTYPE_FLOAT32, d);
-    const Matrix products = matrix_of_rows(parts->products, DTYPE_FLOAT32, keys);
+    const Matrix query = float_rows(parts->query, d), rows = float_rows(parts->keys, d);
+    const Matrix products = float_rows(parts->products, keys);
     KernelStatus status = attention_multiply_matrices(n, keys, d, query, transposed(rows), parts->products, false);
     if (status == KERNEL_OK && task->teacher != NULL && !all_count(task)) {
         const Lesson lesson = {.sequence = row.sequence, .row = number, .rows = 1, .places = parts->places, .keys = keys,

@@ -42,11 +42,6 @@ static void note(Task *task, KernelStatus status)
     }
 }
 
-static int64_t last_size(const View *view, int32_t from_the_end)
-{
-    return view->shape[view->rank - from_the_end];
-}
-
 static void *take_parts(const Task *task, Parts *parts, bool backward)
 {
     const int64_t n = task->heads, d = task->depth, both = task->depth + task->rotary, k = task->most;
@@ -91,11 +86,6 @@ static int64_t load_keys(const Task *task, int64_t number, TokenRow row, const P
 
 /* ---- rows ---- */
 
-static Matrix matrix(const float *rows, int64_t width)
-{
-    return matrix_of_rows(rows, DTYPE_FLOAT32, width);
-}
-
 /* Scores of the keys that are loaded, before they are scaled. */
 static KernelStatus find_scores(const Task *task, int64_t number, int64_t keys, const Parts *parts)
 {
@@ -103,8 +93,8 @@ static KernelStatus find_scores(const Task *task, int64_t number, int64_t keys, 
     for (int64_t n = 0; n < task->heads; n++) {
         load_both(task, OF_QUERY, OF_ROTARY_QUERY, number * task->heads + n, parts->query + n * both);
     }
-    return attention_multiply_matrices(task->heads, keys, both, matrix(parts->query, both), transposed(matrix(parts->keys, both)),
-                                       parts->scores, false);
+    return attention_multiply_matrices(task->heads, keys, both, float_rows(parts->query, both),
+                                       transposed(float_rows(parts->keys, both)), parts->scores, false);
 }
 
 /* Scores become weights. */
@@ -128,8 +118,8 @@ static KernelStatus attend(const Task *task, int64_t number, TokenRow row, const
         return status;
     }
     weigh(task, keys, parts);
-    return attention_multiply_matrices(task->heads, task->depth, keys, matrix(parts->scores, keys),
-                                       matrix(parts->values, task->depth), parts->out, false);
+    return attention_multiply_matrices(task->heads, task->depth, keys, float_rows(parts->scores, keys),
+                                       float_rows(parts->values, task->depth), parts->out, false);
 }
 
 static void store_statistic(const Task *task, int operand, int64_t number, const float *from)
@@ -183,21 +173,21 @@ static KernelStatus differentiate(const Task *task, int64_t number, int64_t keys
     us_linear_load_float(&task->views[OF_MAXIMUM], number * n, n, parts->maxima);
     us_linear_load_float(&task->views[OF_SUM], number * n, n, parts->sums);
     KernelStatus status = find_scores(task, number, keys, parts);
-    const Matrix values = transposed(matrix(parts->values, d)), slopes = matrix(parts->slopes, d);
-    const Matrix query = matrix(parts->query, both);
-    const Matrix weights = matrix(parts->scores, keys), score_slopes = matrix(parts->score_slopes, keys);
+    const Matrix values = transposed(float_rows(parts->values, d)), slopes = float_rows(parts->slopes, d);
+    const Matrix query = float_rows(parts->query, both);
+    const Matrix weights = float_rows(parts->scores, keys), score_slopes = float_rows(parts->score_slopes, keys);
     status = status != KERNEL_OK ? status : attention_multiply_matrices(n, keys, d, slopes, values, parts->score_slopes, false);
     if (status != KERNEL_OK) {
         return status;
     }
     find_slopes(task, keys, parts);
-    status = attention_multiply_matrices(n, both, keys, score_slopes, matrix(parts->keys, both), parts->query_slopes, false);
+    status = attention_multiply_matrices(n, both, keys, score_slopes, float_rows(parts->keys, both), parts->query_slopes, false);
     status = status != KERNEL_OK ? status
                                  : attention_multiply_into(keys, both, n, transposed(score_slopes), query,
-                                                           matrix(parts->key_slopes, both + d), false);
+                                                           float_rows(parts->key_slopes, both + d), false);
     return status != KERNEL_OK ? status
                                : attention_multiply_into(keys, d, n, transposed(weights), slopes,
-                                                         matrix(parts->key_slopes + both, both + d), false);
+                                                         float_rows(parts->key_slopes + both, both + d), false);
 }
 
 static void store_both(const Task *task, int operand, int rotary, int64_t number, const float *from)

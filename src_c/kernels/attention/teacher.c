@@ -49,8 +49,8 @@ static KernelStatus add_head(const Teacher *teacher, const Tokens *tokens, const
     const int64_t both = teacher->depth + teacher->rotary, lines = lesson->rows * teacher->group, keys = lesson->keys;
     load_head(teacher, tokens, lesson, head, parts);
     const KernelStatus status =
-        attention_multiply_matrices(lines, keys, both, matrix_of_rows(parts->query, DTYPE_FLOAT32, both),
-                                    transposed(matrix_of_rows(parts->keys, DTYPE_FLOAT32, both)), parts->weights, false);
+        attention_multiply_matrices(lines, keys, both, float_rows(parts->query, both),
+                                    transposed(float_rows(parts->keys, both)), parts->weights, false);
     for (int64_t line = 0; line < lines && status == KERNEL_OK; line++) {
         const int64_t row = line / teacher->group, number = lesson->row + row;
         float *weights = parts->weights + line * keys;

@@ -145,7 +145,7 @@ KernelStatus attention_multiply_into(int64_t m, int64_t n, int64_t k, Matrix a, 
 
 KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds)
 {
-    return attention_multiply_into(m, n, k, a, b, matrix_of_rows(c, DTYPE_FLOAT32, n), adds);
+    return attention_multiply_into(m, n, k, a, b, float_rows(c, n), adds);
 }
 
 void attention_load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to)

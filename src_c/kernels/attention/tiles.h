@@ -57,6 +57,11 @@ US_ALWAYS_INLINE float inner_product(const float *a, const float *b, int64_t cou
     return sum_of_parts(parts);
 }
 
+static inline Matrix float_rows(const float *rows, int64_t width)
+{
+    return matrix_of_rows(rows, DTYPE_FLOAT32, width);
+}
+
 static inline Matrix transposed(Matrix matrix)
 {
     const int64_t row = matrix.row;

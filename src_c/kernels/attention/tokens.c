@@ -155,7 +155,7 @@ int64_t us_token_selected(const Tokens *tokens, const View *indices, int64_t num
 
 KernelStatus us_check_selected(const Tokens *tokens, const View *indices, int64_t block, int64_t *most)
 {
-    const int64_t count = indices->shape[indices->rank - 1];
+    const int64_t count = last_size(indices, 1);
     *most = 0;
     for (int64_t number = 0; number < us_token_rows(tokens); number++) {
         const TokenRow row = us_token_row(tokens, number);

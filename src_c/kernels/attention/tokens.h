@@ -26,6 +26,11 @@ typedef struct ListedTokens {
 } ListedTokens;
 View us_listed_lengths(const ListedTokens *listed, bool of_keys);
 
+static inline int64_t last_size(const View *view, int32_t from_the_end)
+{
+    return view->shape[view->rank - from_the_end];
+}
+
 /* A row of its sequence, and how many of the first keys it sees. */
 typedef struct TokenRow {
     int64_t sequence; /* -1: the row belongs to none */

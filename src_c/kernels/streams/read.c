@@ -123,8 +123,8 @@ static void read_block(void *context, int64_t piece)
         scale_rows(task, x, tokens, gamma, scaled);
     }
     const KernelStatus status =
-        attention_multiply_matrices(tokens, k, numbers, matrix_of_rows(scales ? scaled : x, DTYPE_FLOAT32, numbers),
-                                    transposed(matrix_of_rows(phi, DTYPE_FLOAT32, numbers)), products, false);
+        attention_multiply_matrices(tokens, k, numbers, float_rows(scales ? scaled : x, numbers),
+                                    transposed(float_rows(phi, numbers)), products, false);
     for (int64_t t = 0; t < tokens && status == KERNEL_OK; t++) {
         finish_token(task, first + t, x + t * numbers, products + t * k);
     }
