@@ -15,4 +15,22 @@ static inline void run_pieces(int64_t pieces, int64_t elements, ParallelBody *bo
     }
 }
 
+/* Whether there is one for each thread. */
+static inline bool are_enough(int64_t pieces)
+{
+    return pieces >= us_parallel_threads();
+}
+
+/* Pieces that are divided into pieces in their turn: where there are not enough of them, the threads are for those of each. */
+static inline void run_divided_pieces(int64_t pieces, int64_t elements, ParallelBody *body, void *context)
+{
+    if (are_enough(pieces)) {
+        run_pieces(pieces, elements, body, context);
+        return;
+    }
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        body(context, piece);
+    }
+}
+
 #endif

@@ -56,19 +56,3 @@ void us_add_key_slopes(const KeySlopes *slopes, int64_t rows)
     }
     run_pieces(ceiling(slopes->width, COLUMNS), us_scratch_count(keys, slopes->width), add_columns, &addition);
 }
-
-bool us_has_sequence_for_each_thread(int64_t sequences)
-{
-    return sequences >= us_parallel_threads();
-}
-
-void us_run_sequences(int64_t sequences, int64_t work, ParallelBody *body, void *context)
-{
-    if (us_has_sequence_for_each_thread(sequences)) {
-        run_pieces(sequences, work, body, context);
-        return;
-    }
-    for (int64_t sequence = 0; sequence < sequences; sequence++) {
-        body(context, sequence);
-    }
-}

@@ -4,7 +4,6 @@
 #define UNDERSTUDY_ATTENTION_KEY_SLOPES_H
 
 #include "kernels/kernels.h"
-#include "tensor/parallel.h"
 
 typedef struct KeySlopes {
     int64_t most, width, group; /* keys of a row; numbers of a key; rows of a group */
@@ -20,10 +19,5 @@ int64_t us_row_group(int64_t most, int64_t width);
  * none. */
 void *us_take_key_slopes(KeySlopes *slopes, int64_t keys);
 void us_add_key_slopes(const KeySlopes *slopes, int64_t rows);
-
-/* Calls body(context, 0 … sequences-1), on all threads where there is a sequence for each; else in turn, and the threads are for
- * the rows of a group. `work` as in run_pieces. */
-bool us_has_sequence_for_each_thread(int64_t sequences);
-void us_run_sequences(int64_t sequences, int64_t work, ParallelBody *body, void *context);
 
 #endif

@@ -246,7 +246,7 @@ static void differentiate_sequence(void *context, int64_t sequence)
 {
     Task *task = context;
     const int64_t keys = us_token_keys(&task->tokens, sequence), width = 2 * task->depth + task->rotary;
-    const bool alone = us_has_sequence_for_each_thread(us_token_sequences(&task->tokens));
+    const bool alone = are_enough(us_token_sequences(&task->tokens));
     const TokenSpan rows = us_token_span(&task->tokens, sequence);
     Group group = {.task = task,
                    .slopes = {.most = task->most, .width = width, .group = alone ? 1 : us_row_group(task->most, width)}};
@@ -306,7 +306,7 @@ KernelStatus us_sparse_attention_backward(const View *views, const void *attribu
         }
     }
     if (task.status == KERNEL_OK) {
-        us_run_sequences(us_token_sequences(&task.tokens), work_of(&task), differentiate_sequence, &task);
+        run_divided_pieces(us_token_sequences(&task.tokens), work_of(&task), differentiate_sequence, &task);
     }
     return task.status;
 }
