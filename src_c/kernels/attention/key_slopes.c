@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { GROUP = 16, GROUP_NUMBERS = 1 << 25, COLUMNS = 32 /* that a thread adds */ };
+enum { GROUP = 16, GROUP_NUMBERS = 1 << 24, COLUMNS = 32 /* that a thread adds */ };
 
 int64_t us_row_group(int64_t most, int64_t width)
 {
