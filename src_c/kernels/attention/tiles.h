@@ -92,7 +92,7 @@ void attention_load_row(const Head *head, int operand, int64_t row, int64_t firs
 void attention_store_rows(const Head *head, int operand, int64_t row, int64_t rows, int64_t count, const float *from);
 bool attention_is_given(const Head *head, int operand);
 /* Whether any score of the tile is kept. */
-bool attention_is_seen(const AttentionSequence *sequence, Tile tile);
+bool attention_is_seen(const Head *head, Tile tile);
 /* Weights that the dropout's mask does not keep become 0, the others grow. */
 void attention_drop_row(const Head *head, Tile tile, int64_t i, float *weights);
 float attention_one_number(const Head *head, int operand);
