@@ -139,6 +139,15 @@ def test_reading(kind, layout, rows, width, tokens):
             close(actual, values, of, 1, error)
 
 
+def test_no_mix_has_either_shape():
+    x, phi, alpha, bias, _ = reading((3,), 128, "F16", 8)
+    for shape in [(3, 4, 4), (3, 24)]:
+        own = call("MhcPre", x=tensor(x, "F16"), phi=tensor(phi), alpha=tensor(alpha), bias=tensor(bias), gammaOptional=None,
+                   normEps=1e-3, hcEps=1e-2, hIn=empty((3, 128), "F16"), hPost=empty((3, 4)), hRes=empty(shape),
+                   invRmsOptional=None, hMixOptional=None, hPreOptional=None)  # fmt: skip
+        assert own[2].shape == shape and not own[2].any()
+
+
 @pytest.mark.parametrize("tokens", TOKENS)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("rows", [24, 32])

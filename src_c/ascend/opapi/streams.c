@@ -89,6 +89,12 @@ static bool has_shape(const Operand *operand, const Shape *shape)
     return same;
 }
 
+bool op_is_stream_mix(OpCall *op, const Operand *mix, const Operand *x, const Operand *phi)
+{
+    const Shape shape = op_shape_stream_mix(op, x, phi), orders = op_shape_stream_parts(op, x, ORDERS);
+    return op_refused(op) || has_shape(mix, &shape) || (op_is_mixing(phi, false) && has_shape(mix, &orders));
+}
+
 bool op_is_flat_mix(OpCall *op, const Operand *mix, const Operand *x)
 {
     const int64_t streams = op_size(x, -2);

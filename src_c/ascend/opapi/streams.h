@@ -29,8 +29,9 @@ typedef struct KeptStreams {
     const Operand *read, *products, *inverses, *sums, *matrices;
 } KeptStreams;
 void op_require_kept_streams(OpCall *op, const Operand *x, const Operand *phi, const KeptStreams *kept);
-/* Of the mix: matrices, or N! numbers where phi has rows for these. */
+/* Of the mix: matrices, or N! numbers where phi has rows for these; either where it has none for a mix. */
 Shape op_shape_stream_mix(OpCall *op, const Operand *x, const Operand *phi);
+bool op_is_stream_mix(OpCall *op, const Operand *mix, const Operand *x, const Operand *phi);
 /* Of blocks [tokens, N, D]: a number for each of a token's blocks and for the partial one. */
 Shape op_shape_weighed_blocks(OpCall *op, const Operand *blocks);
 
