@@ -226,7 +226,7 @@ static void differentiate_row(void *context, int64_t at)
 static void *take_group(Group *group)
 {
     const Task *task = group->task;
-    float *losses, **const arrays[] = {&losses, &group->taught};
+    float *losses = NULL, **const arrays[] = {&losses, &group->taught};
     const int64_t rows = group->slopes.group, sides[][2] = {{rows, sizeof(double) / sizeof(float)}, {rows, task->most}};
     void *const block = attention_take_arrays(task->teacher != NULL && all_count(task) ? 2 : 1, arrays, sides);
     group->losses = (void *)losses;
