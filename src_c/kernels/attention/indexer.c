@@ -216,7 +216,8 @@ static KernelStatus run(Task *task, ParallelBody *body)
     task->status = us_check_tokens(&task->tokens);
     if (task->status == KERNEL_OK) {
         task->longest = us_longest_keys(&task->tokens);
-        run_divided_pieces(us_token_rows(&task->tokens), us_scratch_count(us_view_elements(query), task->longest), body, task);
+        run_divided_pieces(us_token_rows(&task->tokens), ceiling(task->longest, SLICE),
+                           us_scratch_count(us_view_elements(query), task->longest), body, task);
     }
     return task->status;
 }

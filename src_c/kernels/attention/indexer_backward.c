@@ -303,8 +303,8 @@ static KernelStatus run(Task *task)
     attention_fill_zeros(task->query_slopes);
     attention_fill_zeros(task->key_slopes);
     attention_fill_zeros(task->weight_slopes);
-    run_divided_pieces(us_token_sequences(&task->tokens), us_scratch_count(us_view_elements(task->query), task->most),
-                       differentiate_sequence, task);
+    run_divided_pieces(us_token_sequences(&task->tokens), us_row_group(task->most, task->depth),
+                       us_scratch_count(us_view_elements(task->query), task->most), differentiate_sequence, task);
     return task->status;
 }
 

@@ -250,6 +250,12 @@ static void store_key_slopes(const Task *task, int64_t number, float *sum)
     store_both(task, OF_KEY_SLOPES, OF_ROTARY_KEY_SLOPES, number, sum);
 }
 
+/* Of the slopes of a key. */
+static int64_t width_of(const Task *task)
+{
+    return 2 * task->depth + task->rotary;
+}
+
 static void differentiate_row(void *context, int64_t at)
 {
     const Group *group = context;
@@ -276,11 +282,11 @@ static void differentiate_row(void *context, int64_t at)
 static void differentiate_sequence(void *context, int64_t sequence)
 {
     Task *task = context;
-    const int64_t keys = us_token_keys(&task->tokens, sequence), width = 2 * task->depth + task->rotary;
-    const bool alone = are_enough(us_token_sequences(&task->tokens));
+    const int64_t keys = us_token_keys(&task->tokens, sequence), width = width_of(task);
+    const int64_t together = us_row_group(task->most, width);
+    const bool alone = are_enough(us_token_sequences(&task->tokens), together);
     const TokenSpan rows = us_token_span(&task->tokens, sequence);
-    Group group = {.task = task,
-                   .slopes = {.most = task->most, .width = width, .group = alone ? 1 : us_row_group(task->most, width)}};
+    Group group = {.task = task, .slopes = {.most = task->most, .width = width, .group = alone ? 1 : together}};
     void *block = us_take_key_slopes(&group.slopes, keys);
     if (block == NULL) {
         note(task, KERNEL_NO_MEMORY);
@@ -323,7 +329,7 @@ KernelStatus us_sparse_attention(const View *views, const void *attributes)
 {
     Task task = task_of(views, attributes);
     if (task.status == KERNEL_OK) {
-        run_divided_pieces(us_token_rows(&task.tokens), work_of(&task), attend_row, &task);
+        run_divided_pieces(us_token_rows(&task.tokens), ceiling(task.most, SLICE), work_of(&task), attend_row, &task);
     }
     return task.status;
 }
@@ -337,7 +343,8 @@ KernelStatus us_sparse_attention_backward(const View *views, const void *attribu
         }
     }
     if (task.status == KERNEL_OK) {
-        run_divided_pieces(us_token_sequences(&task.tokens), work_of(&task), differentiate_sequence, &task);
+        run_divided_pieces(us_token_sequences(&task.tokens), us_row_group(task.most, width_of(&task)), work_of(&task),
+                           differentiate_sequence, &task);
     }
     return task.status;
 }
