@@ -206,6 +206,7 @@ def data(derived: list[Derived], hosts: list[HostFunction]) -> str:
             "shapes": operator.shapes,
             "example": operator.example,
             "given": operator.given,
+            "usual": operator.usual,
         }
     content = {"products": PRODUCTS, "dtypes": DTYPES, "operators": entries,
                "hosts": [{"function": host.function, "header": host.header, "library": host.library} for host in hosts]}

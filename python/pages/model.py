@@ -98,6 +98,7 @@ class Operator:
     shapes: dict[str, str]  # outputs whose shape no check gives: for the NumPy layer
     example: dict
     given: dict[str, dict]  # optional parameter -> what changes in `example` where it is given
+    usual: dict[str, object]  # parameter -> its value where a NumPy caller gives none
     notes: list[str]
     choices: list[dict]
     unreachable: dict[str, str]
@@ -321,6 +322,7 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
         shapes=entry.get("shape", {}),
         example=entry.get("example", {}),
         given=entry.get("given", {}),
+        usual=entry.get("usual", {}),
         notes=entry.get("notes", []),
         choices=entry.get("choice", []),
         unreachable=entry.get("unreachable", {}),

@@ -15,4 +15,22 @@ static inline void run_pieces(int64_t pieces, int64_t elements, ParallelBody *bo
     }
 }
 
+/* Whether there is one for each thread, or at least as many as each has parts. */
+static inline bool are_enough(int64_t pieces, int64_t parts)
+{
+    return pieces >= us_parallel_threads() || pieces >= parts;
+}
+
+/* Pieces that run parts in their turn: where there are not enough of them, the threads are for the parts of each. */
+static inline void run_divided_pieces(int64_t pieces, int64_t parts, int64_t elements, ParallelBody *body, void *context)
+{
+    if (are_enough(pieces, parts)) {
+        run_pieces(pieces, elements, body, context);
+        return;
+    }
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        body(context, piece);
+    }
+}
+
 #endif

@@ -98,7 +98,8 @@ def test_forward(kind, layout, case):
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[0] != "BSND" and case[5] == case[6]] + [
     ("BNSD", 5, 300, None, None, 4, 4, 128, (2, 100), False), ("BNSD", 150, 140, [3, 150], [140, 60], 2, 2, 128, (64, 32), False),
-    ("BNSD", 6, 70, [0, 6], [70, 0], 1, 1, 128, None, True)])  # fmt: skip
+    ("BNSD", 6, 70, [0, 6], [70, 0], 1, 1, 128, None, True), ("BNSD", 6, 70, [3, 5], None, 1, 1, 128, (2, 32), True),
+    ("BNSD", 6, 70, None, [60, 9], 1, 1, 128, (2, 32), True)])  # fmt: skip
 @pytest.mark.parametrize("kind, layout", [*zip(["F16", "BF16", "BF16"], LAYOUTS)])
 def test_gradients(kind, layout, case):
     case = Case(*case[:7], 128, *case[8:])

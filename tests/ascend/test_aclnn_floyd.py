@@ -12,6 +12,7 @@ CASES = [  # batches, heads, N, M, K, D, masked
     (1, 2, 16, 256, 128, 64, True),
     (1, 1, 16, 128, 128, 128, True),
 ]
+WIDE = (1, 1, 16, 128, 1152, 128, True)  # patches of 14 places
 SCALE = 0.11
 
 
@@ -40,6 +41,7 @@ def computed(xp, query, key1, value1, key2, value2, mask):
 # With gaps in five dimensions a tensor takes 32 times the memory.
 KINDS = [(case, kind, layout) for case in CASES
          for kind, layout in zip(["F16", "BF16", "BF16"], LAYOUTS) if layout != "gaps" or case == CASES[0]]  # fmt: skip
+KINDS += [(WIDE, "F16", LAYOUTS[0])]
 NAMES = ["query", "key1", "value1", "key2", "value2"]
 
 
@@ -91,3 +93,10 @@ def test_gradients(case, kind, layout):
     terms = 2 * case[5] * case[5] / 4
     for actual, values in zip(own, expected):
         near(actual, values, kind, terms)
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.2])
+def test_scales_that_are_not_above_zero(scale, monkeypatch):
+    monkeypatch.setitem(globals(), "SCALE", scale)
+    test_forward(CASES[3], "F16", "row-major")
+    test_gradients(CASES[3], "F16", "row-major")

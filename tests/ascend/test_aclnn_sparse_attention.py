@@ -100,6 +100,7 @@ LONG = [  # as SEQUENCES; the operator has room for 2048 keys in a batch
     ("BSND", "BSND", [3, 0, 2], [9, 4, 2048], 3, 2048),
     ("BSND", "BSND", None, None, 2, 2050),
     ("TND", "TND", [3, 0, 4, 1], [5, 2, 9, 0], None, None),
+    ("TND", "TND", [37], [60], None, None),  # more than a group of rows
 ]
 
 
@@ -238,7 +239,7 @@ def slopes_of(at, q, k, v, dy, read, indices, block, scale, causal):
     return dq, dk, dv
 
 
-@pytest.mark.parametrize("case", [case for case in SEQUENCES if case[1] != "PA_BSND"])
+@pytest.mark.parametrize("case", [*(case for case in SEQUENCES if case[1] != "PA_BSND"), LONG[-1]])
 @pytest.mark.parametrize("mode, block, heads, parts, merged", [
     (0, 1, 4, True, False), (3, 1, 1, False, False), (3, 8, 2, True, True), (0, 16, 8, False, True)])  # fmt: skip
 @pytest.mark.parametrize("kind, layout", [*zip(["F16", "BF16", "BF16"], LAYOUTS)])

@@ -13,6 +13,7 @@ SEQUENCES = [
     ("BSND", "PA_BSND", [1, 2], [40, 17], 2, None),
     ("TND", "PA_BSND", [2, 3], [33, 1], None, None),
     ("TND", "TND", [2], [300], None, None),  # more than a tile of keys
+    ("TND", "PA_BSND", [1], [2100], None, None),  # more than a piece
 ]
 PAGE = 16
 IDS = [f"{case[0]}-{case[1]}-{at}" for at, case in enumerate(SEQUENCES)]

@@ -44,6 +44,13 @@ def test_what_changes_nothing_may_be_left_out():
             call()
 
 
+def test_what_is_left_out_is_what_the_operator_takes():
+    """The indexer's softmax has one mode only, which is not the usual one of attention."""
+    query, key, weights = numpy.ones((1, 2, 8, 128), "f2"), numpy.ones((1, 3, 1, 128), "f2"), numpy.ones((1, 2, 8), "f2")
+    largest, sums = ops.dense_lightning_indexer_softmax_lse(query, key, weights)
+    assert largest.tolist() == [[[1024, 1024]]] and sums.tolist() == [[[2, 3]]]
+
+
 def test_a_fault_does_not_stay_with_the_thread():
     with pytest.raises(StatusError, match="index 5 is outside"):
         ops.gather(X, 1, numpy.array([[0, 5]]))
@@ -117,6 +124,16 @@ def test_what_is_not_wanted_is_none():
     sequence, parameters = numpy.ones((3, 2, 4), numpy.float32), [numpy.ones((20, n), numpy.float32) for n in (4, 5)]
     output, *states = ops.lstm(sequence, parameters, False, 1, 0.0, False, False, False)
     assert output.shape == (3, 2, 5) and [state.shape for state in states[:2]] == [(1, 2, 5)] * 2 and states[2:] == [None] * 7
+    rows, blocks, weights = (numpy.ones(shape, numpy.float32) for shape in ((2, 8), (2, 3, 8), (8,)))
+    assert ops.block_attention_residuals(rows, blocks, weights, weights, -1, 1e-6, False)[1:] == (None, None)
+    assert ops.block_attention_residuals(rows, blocks, weights, weights, -1, 1e-6, True)[2].tolist() == [[0.25] * 4] * 2
+
+
+def test_what_is_not_given_has_no_gradient():
+    query, key, sums = numpy.ones((1, 2, 8, 512), "f2"), numpy.ones((1, 3, 1, 512), "f2"), numpy.ones((1, 1, 2, 8), "f4")
+    selected = numpy.full((1, 2, 1, 1024), -1, numpy.int32)
+    found = ops.sparse_flash_attention_grad(query, key, selected, query, query, sums, sums, 1, 1, 0, 2**63 - 1, 2**63 - 1, True)
+    assert [values.shape for values in found[:2]] == [query.shape, key.shape] and found[2:] == (None, None, None)
 
 
 def test_shapes_that_only_the_caller_knows():

@@ -54,10 +54,10 @@ def defaults(entry: dict) -> dict[str, object]:
     Only `cast` needs its type."""
     found = {}
     for parameter in reversed(inputs(entry)):
-        key = parameter["name"], parameter["kind"]
+        name, key = parameter["name"], (parameter["name"], parameter["kind"])
         if not parameter["optional"] and (key not in USUAL or entry["python"] == "cast"):
             break
-        found[parameter["name"]] = None if parameter["optional"] else USUAL[key]
+        found[name] = None if parameter["optional"] else entry["usual"].get(name, USUAL[key])
     return found
 
 

@@ -275,9 +275,13 @@ def _types(entry: dict, name: str, out_dtype, types: list[numpy.dtype]) -> list[
 
 
 def _shape(entry: dict, parameter: dict, sizes: dict, arrays: dict):
-    """Where arguments do not go together, the shape of the first input: the operator is the one to refuse."""
+    """Where arguments do not go together, the shape of the first input: the operator is the one to refuse. None: the output is
+    not wanted, because an attribute says so, or because there is nothing that it is the gradient of."""
+    rule = text.shape_rule(entry, parameter["name"])
+    if parameter["optional"] and sizes.get(rule, ()) is None:
+        return None
     try:
-        shape = shapes.evaluate(text.shape_rule(entry, parameter["name"]).removeprefix(text.AT_MOST), sizes)
+        shape = shapes.evaluate(rule.removeprefix(text.AT_MOST), sizes)
         if all(size >= 0 for one in (shape or () if parameter["kind"] == "TL" else [shape]) for size in one or ()):
             return shape
         raise ValueError(f"a size below 0: {shape}")

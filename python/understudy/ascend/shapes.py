@@ -1,4 +1,5 @@
-"""Shapes as the operator pages write them: broadcast(a, b), reduced(x, axes, keep), [sizes], and functions by name."""
+"""Shapes as the operator pages write them: broadcast(a, b), reduced(x, axes, keep), [sizes], and functions by name; `… if
+flag` where an attribute says whether the output is wanted."""
 
 from __future__ import annotations
 
@@ -34,6 +35,8 @@ def evaluate(text: str, values: Mapping) -> tuple | None:
     text = text.strip()
     if text in values:
         return tuple(values[text])
+    if match := re.fullmatch(r"(.*) if (\w+)", text):
+        return evaluate(match[1], values) if values[match[2]] else None
     if match := re.fullmatch(r"(\w+)\((.*)\)", text):
         made = FUNCTIONS[match[1]](*(_argument(part, values) for part in _parts(match[2])))
         return None if made is None else tuple(made)

@@ -106,9 +106,10 @@ static void require_lengths(OpCall *op, IntArguments lengths, const BlockCall *c
                lengths.name, of->name, op_shape_text(op, of));
 }
 
-static int64_t longest(IntArguments lengths)
+/* All of `room` where there are no lengths. */
+static int64_t longest(IntArguments lengths, int64_t room)
 {
-    int64_t most = 0;
+    int64_t most = lengths.count > 0 ? 0 : room;
     for (int64_t s = 0; s < lengths.count; s++) {
         most = larger(most, lengths.values[s]);
     }
@@ -139,10 +140,9 @@ static void require_mask(OpCall *op, const BlockCall *call)
     op_require(op, counts && (op_refused(op) || !call->forward || block_size(call, 1) % BLOCK == 0), shape.name, "values",
                op->invalid, "%s: sizes of blocks are above 0%s", shape.name,
                call->forward ? ", that of keys a multiple of 128" : "");
-    const bool given = call->query_lengths.count > 0 && call->key_lengths.count > 0;
-    op_require(op, op_refused(op) || (!is_packed(call) && has_blocks(call, size_of(call, call->query, 2),
-                                                                     size_of(call, call->key, 2))) ||
-                       (given && has_blocks(call, longest(call->query_lengths), longest(call->key_lengths))),
+    const int64_t rows = size_of(call, call->query, 2), keys = size_of(call, call->key, 2);
+    op_require(op, op_refused(op) || (!is_packed(call) && has_blocks(call, rows, keys)) ||
+                       has_blocks(call, longest(call->query_lengths, rows), longest(call->key_lengths, keys)),
                "blockSparseMaskOptional", "shape", op->invalid, "blockSparseMaskOptional is %s: not a number for each block",
                op_shape_text(op, call->mask));
 }
@@ -156,7 +156,8 @@ void op_require_blocks(OpCall *op, const BlockCall *call)
     require_heads(op, call);
     require_lengths(op, call->query_lengths, call, call->query);
     require_lengths(op, call->key_lengths, call, call->key);
-    op_require(op, (call->query_lengths.count > 0) == (call->key_lengths.count > 0), call->key_lengths.name, "together", op->invalid,
+    const bool together = (call->query_lengths.count > 0) == (call->key_lengths.count > 0);
+    op_require(op, together || !call->forward, call->key_lengths.name, "together", op->invalid,
                "%s and %s: one is NULL, the other is not", call->key_lengths.name, call->query_lengths.name);
     require_mask(op, call);
 }

@@ -12,7 +12,7 @@ typedef struct BlockCall {
     const char *query_layout, *key_layout;
     int64_t key_heads;
     double scale;
-    bool forward; /* heads of 64 numbers, BSND, and heads that share a key are there */
+    bool forward; /* heads of 64 numbers, BSND, and heads that share a key are there; both lengths are given or none */
 } BlockCall;
 
 /* Everything about layouts, heads, lengths and blocks: the rules stand on the pages. */

@@ -211,7 +211,7 @@ static PlannedView read(const Operand *operand)
 
 static PlannedView write(const Operand *operand)
 {
-    return (PlannedView){operand, VIEW_WRITE, NULL};
+    return (PlannedView){op_given(operand) ? operand : NULL, VIEW_WRITE, NULL};
 }
 
 /* A block table beside keys that lie elsewhere is not looked at. */
@@ -342,6 +342,7 @@ static void require_heads_of(OpCall *op, const Operand *operand, const Operand *
     op_require_shape(op, operand, &shape);
 }
 
+/* Of powers of two. */
 static bool is_one_of(int64_t number, int64_t least, int64_t most)
 {
     return number >= least && number <= most && (number & (number - 1)) == 0;
@@ -410,11 +411,6 @@ aclnnStatus op_indexer_loss_backward(OpCall *op, const IndexerLoss *call)
 
 /* ---- attention ---- */
 
-static bool is_power_of_two(int64_t number)
-{
-    return number > 0 && (number & (number - 1)) == 0;
-}
-
 /* The other part of a head lies as the head itself, but for its size. */
 static void require_part(OpCall *op, const Operand *part, const Operand *whole)
 {
@@ -431,7 +427,7 @@ void op_require_sparse(OpCall *op, const SparseCall *call)
     const TokenCall *tokens = &call->tokens;
     op_require_tokens(op, tokens);
     const int64_t heads = op_size(tokens->query, -2);
-    op_require(op, op_refused(op) || (is_power_of_two(heads) && heads <= MOST_HEADS), "query", "heads", op->invalid,
+    op_require(op, op_refused(op) || is_one_of(heads, 1, MOST_HEADS), "query", "heads", op->invalid,
                "query is %s: it has 1, 2, 4 … 128 heads", op_shape_text(op, tokens->query));
     if (op_given(call->value)) {
         op_require_same_shape(op, call->value, tokens->key);
@@ -447,7 +443,7 @@ void op_require_sparse(OpCall *op, const SparseCall *call)
 void op_require_sparse_block(OpCall *op, const SparseCall *call)
 {
     const TokenCall *tokens = &call->tokens;
-    op_require(op, is_power_of_two(call->block) && call->block <= MOST_BLOCK, "sparseBlockSize", "value", op->invalid,
+    op_require(op, is_one_of(call->block, 1, MOST_BLOCK), "sparseBlockSize", "value", op->invalid,
                "sparseBlockSize is %lld, not 1, 2, 4 … 128", (long long)call->block);
     op_require(op, op_refused(op) || !is_paged(tokens->key_layout) || op_size(tokens->key, 1) % call->block == 0,
                "sparseBlockSize", "page", op->invalid, "sparseBlockSize is %lld, key is %s: blocks do not fill a page",
@@ -493,8 +489,8 @@ void op_require_sparse_gradient(OpCall *op, const SparseCall *call)
     const int64_t selected = op_size(call->indices, -1);
     op_require(op, op_refused(op) || (selected % LEAST_SELECTED == 0 && selected <= MOST_SELECTED), "sparseIndices", "count",
                op->invalid, "sparseIndices is %s: a token selects 1024, 2048 … 8192", op_shape_text(op, call->indices));
-    op_require(op, call->block == 1 || (is_power_of_two(call->block) && call->block >= 8 && call->block <= 64), "sparseBlockSize",
-               "value", op->invalid, "sparseBlockSize is %lld, not 1, 8, 16, 32 or 64", (long long)call->block);
+    op_require(op, call->block == 1 || is_one_of(call->block, 8, 64), "sparseBlockSize", "value", op->invalid,
+               "sparseBlockSize is %lld, not 1, 8, 16, 32 or 64", (long long)call->block);
     op_require_same_shape(op, call->slopes, tokens->query);
     op_require_same_shape(op, call->out, tokens->query);
     const Shape statistic = op_shape_token_statistics(op, tokens->query, tokens->key);
@@ -505,11 +501,6 @@ void op_require_sparse_gradient(OpCall *op, const SparseCall *call)
     require_slopes(op, call->value_slopes, call->value);
     require_slopes(op, call->rotary_query_slopes, call->rotary_query);
     require_slopes(op, call->rotary_key_slopes, call->rotary_key);
-}
-
-static PlannedView write_given(const Operand *operand)
-{
-    return (PlannedView){op_given(operand) ? operand : NULL, VIEW_WRITE, NULL};
 }
 
 aclnnStatus op_sparse_attention_backward(OpCall *op, const SparseCall *call)
@@ -523,7 +514,6 @@ aclnnStatus op_sparse_attention_backward(OpCall *op, const SparseCall *call)
                                  read(tokens->row_lengths), read(tokens->key_lengths), {NULL, VIEW_READ, NULL},
                                  read(call->rotary_query), read(call->rotary_key), read(call->out), read(call->maximum),
                                  read(call->sum), read(call->slopes), write(call->query_slopes), write(call->key_slopes),
-                                 write_given(call->value_slopes), write_given(call->rotary_query_slopes),
-                                 write_given(call->rotary_key_slopes)};
+                                 write(call->value_slopes), write(call->rotary_query_slopes), write(call->rotary_key_slopes)};
     return op_plan_views(op, us_sparse_attention_backward, &sparse, sizeof sparse, sizeof views / sizeof *views, views);
 }

@@ -2,10 +2,20 @@
 
 enum { STREAMS = 4, ORDERS = 24 /* of them */, MOST_WIDE = 100000, ALIGNED = 128 };
 
-bool op_has_streams(const Operand *x)
+static bool is_wide(const Operand *x)
 {
     const int64_t width = op_size(x, -1);
-    return op_size(x, -2) == STREAMS && width >= 1 && width <= MOST_WIDE && width % ALIGNED == 0;
+    return width >= 1 && width <= MOST_WIDE && width % ALIGNED == 0;
+}
+
+bool op_has_streams(const Operand *x)
+{
+    return op_size(x, -2) == STREAMS && is_wide(x);
+}
+
+bool op_has_few_streams(const Operand *x)
+{
+    return op_size(x, -2) >= 1 && op_size(x, -2) <= STREAM_LIMIT && is_wide(x);
 }
 
 /* The shape of x with `count` last sizes instead of its last two. */
@@ -59,6 +69,12 @@ bool op_is_mixing(const Operand *phi, bool mixes)
     return mixes ? rest == STREAMS * STREAMS || rest == ORDERS : rest == 0;
 }
 
+bool op_is_mixing_matrices(const Operand *phi, const Operand *x)
+{
+    const int64_t streams = op_size(x, -2);
+    return phi->view.rank == 2 && op_size(phi, 0) == streams * (streams + 2) && op_size(phi, 1) == streams * op_size(x, -1);
+}
+
 Shape op_shape_stream_mix(OpCall *op, const Operand *x, const Operand *phi)
 {
     return op_size(phi, 0) == 2 * STREAMS + ORDERS ? op_shape_stream_parts(op, x, ORDERS) : op_shape_stream_matrices(op, x);
@@ -73,9 +89,16 @@ static bool has_shape(const Operand *operand, const Shape *shape)
     return same;
 }
 
+bool op_is_stream_mix(OpCall *op, const Operand *mix, const Operand *x, const Operand *phi)
+{
+    const Shape shape = op_shape_stream_mix(op, x, phi), orders = op_shape_stream_parts(op, x, ORDERS);
+    return op_refused(op) || has_shape(mix, &shape) || (op_is_mixing(phi, false) && has_shape(mix, &orders));
+}
+
 bool op_is_flat_mix(OpCall *op, const Operand *mix, const Operand *x)
 {
-    const Shape matrices = op_shape_stream_matrices(op, x), rows = op_shape_stream_parts(op, x, STREAMS * STREAMS);
+    const int64_t streams = op_size(x, -2);
+    const Shape matrices = op_shape_stream_matrices(op, x), rows = op_shape_stream_parts(op, x, streams * streams);
     return op_refused(op) || has_shape(mix, &matrices) || has_shape(mix, &rows);
 }
 

@@ -5,8 +5,9 @@
 #include "ascend/opapi/families.h"
 #include "kernels/streams/streams.h"
 
-/* Of x [tokens…, N, D]: N is 4, D a multiple of 128 up to 100000. */
+/* Of x [tokens…, N, D]: N is 4, or of few streams 1 to 8; D a multiple of 128 up to 100000. */
 bool op_has_streams(const Operand *x);
+bool op_has_few_streams(const Operand *x);
 /* Of every token: a mixing matrix, the numbers of a layer, one for each stream, `count` of them, one. */
 Shape op_shape_stream_matrices(OpCall *op, const Operand *x);
 Shape op_shape_stream_layer(OpCall *op, const Operand *x);
@@ -16,6 +17,7 @@ Shape op_shape_stream_tokens(OpCall *op, const Operand *x);
 /* phi: a row for each number of a token's mixing. These are N for reading, N for writing, and with a mix N * N or N! for it. */
 Shape op_shape_stream_products(OpCall *op, const Operand *x, const Operand *phi);
 bool op_is_mixing(const Operand *phi, bool mixes);
+bool op_is_mixing_matrices(const Operand *phi, const Operand *x); /* N * N for the mix, of any N */
 /* A matrix for each token, or its numbers in a row. */
 bool op_is_flat_mix(OpCall *op, const Operand *mix, const Operand *x);
 /* Of a balanced mix: what is kept for the gradients. */
@@ -27,8 +29,9 @@ typedef struct KeptStreams {
     const Operand *read, *products, *inverses, *sums, *matrices;
 } KeptStreams;
 void op_require_kept_streams(OpCall *op, const Operand *x, const Operand *phi, const KeptStreams *kept);
-/* Of the mix: matrices, or N! numbers where phi has rows for these. */
+/* Of the mix: matrices, or N! numbers where phi has rows for these; either where it has none for a mix. */
 Shape op_shape_stream_mix(OpCall *op, const Operand *x, const Operand *phi);
+bool op_is_stream_mix(OpCall *op, const Operand *mix, const Operand *x, const Operand *phi);
 /* Of blocks [tokens, N, D]: a number for each of a token's blocks and for the partial one. */
 Shape op_shape_weighed_blocks(OpCall *op, const Operand *blocks);
 

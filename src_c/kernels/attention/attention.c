@@ -180,7 +180,7 @@ static KernelStatus for_tiles(const Head *head, Tile tile, KernelStatus (*work)(
         tile.keys = smaller(KEYS, keys - tile.key);
         tile.keys = block > 0 ? smaller(tile.keys, block - tile.key % block) : tile.keys;
         tile.keys = tile.key < shared ? smaller(tile.keys, shared - tile.key) : tile.keys;
-        status = attention_is_seen(head->sequence, tile) ? work(head, tile, rows) : KERNEL_OK;
+        status = attention_is_seen(head, tile) ? work(head, tile, rows) : KERNEL_OK;
     }
     return status;
 }

@@ -93,7 +93,7 @@ static KernelStatus differentiate_keys(const Work *work, int64_t batch, int64_t 
         Tile tile = {.key = key, .keys = keys};
         for (; tile.row < head.sequence->query_count && status == KERNEL_OK; tile.row += ROWS) {
             tile.rows = smaller(ROWS, head.sequence->query_count - tile.row);
-            status = attention_is_seen(head.sequence, tile) ? differentiate_tile(&head, tile, space) : KERNEL_OK;
+            status = attention_is_seen(&head, tile) ? differentiate_tile(&head, tile, space) : KERNEL_OK;
         }
     }
     attention_multiply(space->key_gradient, keys * sizes->depth, work->attention->scale);

@@ -9,45 +9,44 @@
 
 enum { OF_QUERY, OF_KEY1, OF_VALUE1, OF_KEY2, OF_VALUE2, OF_MASK, OF_OUT, OF_MAXIMUM, OF_SUM, OF_SLOPES, TO_QUERY, TO_KEY1,
        TO_VALUE1, TO_KEY2, TO_VALUE2 };
+enum { FIRST, SECOND, SIDES }; /* along n: pairs (n, k); along m: pairs (k, m) */
 
 typedef struct Task {
     const View *views;
     float scale;
-    int64_t heads, first, second, keys, depth; /* sizes of n, m and k */
-    int64_t tile; /* neighbours along n, or along m, that share what is loaded of the other pairs */
+    int64_t heads, places[SIDES], keys, depth;
+    int64_t patch; /* places along a side */
     KernelStatus status;
 } Task;
 
-/* The keys and values of one pair, and their slopes. */
-typedef struct Pair {
-    float *key, *value, *key_slopes, *value_slopes;
-} Pair;
+/* Of some places along a side, one behind the other: keys and values [k, depth] of each, and their slopes. */
+typedef struct Pairs {
+    float *keys, *values, *key_slopes, *value_slopes;
+} Pairs;
 
-/* What the rows of a tile need: its own pairs, one for each neighbour, and the other pair; what a row needs and gives. */
-typedef struct Parts {
-    Pair own, other;
+/* Rows (n, m) of a batch and head, which `line` counts; and what they need and give, m within n. */
+typedef struct Patch {
+    const Task *task;
+    int64_t line, first[SIDES], count[SIDES];
+    Pairs pairs[SIDES];
     float *query, *scores, *out;
     float *slopes, *score_slopes, *query_slopes;
-} Parts;
+} Patch;
 
-static void *take_parts(const Task *task, Parts *parts, bool backward)
-{
-    const int64_t k = task->keys, d = task->depth, all = us_scratch_count(task->tile, k);
-    float **const arrays[] = {&parts->own.key, &parts->own.value, &parts->other.key, &parts->other.value, &parts->query,
-                              &parts->scores, &parts->out, &parts->slopes, &parts->score_slopes, &parts->query_slopes,
-                              &parts->own.key_slopes, &parts->own.value_slopes};
-    const int64_t sides[][2] = {{all, d}, {all, d}, {k, d}, {k, d}, {1, d}, {1, k}, {1, d}, {1, d}, {1, k}, {1, d}, {all, d},
-                                {all, d}};
-    return attention_take_arrays(backward ? 12 : 7, arrays, sides);
-}
+enum { FORWARDS = SIDES };
 
-/* Of neighbour i of the tile; without slopes where there are none. */
-static Pair own_pair(const Task *task, const Parts *parts, int64_t i, bool backward)
+/* `side`: the one whose pairs get slopes, or FORWARDS. */
+static void *take_patch(Patch *patch, int side)
 {
-    const int64_t at = i * task->keys * task->depth;
-    const Pair *own = &parts->own;
-    return backward ? (Pair){own->key + at, own->value + at, own->key_slopes + at, own->value_slopes + at}
-                    : (Pair){own->key + at, own->value + at, NULL, NULL};
+    const int64_t t = patch->task->patch, rows = t * t, k = patch->task->keys, d = patch->task->depth;
+    const int64_t all = us_scratch_count(t, k);
+    Pairs *pairs = patch->pairs, *to = &pairs[side % SIDES];
+    float **const arrays[] = {&pairs[FIRST].keys, &pairs[FIRST].values, &pairs[SECOND].keys, &pairs[SECOND].values, &patch->query,
+                              &patch->scores, &patch->out, &patch->slopes, &patch->score_slopes, &patch->query_slopes,
+                              &to->key_slopes, &to->value_slopes};
+    const int64_t sides[][2] = {{all, d}, {all, d}, {all, d}, {all, d}, {rows, d}, {rows, k}, {rows, d},
+                                {rows, d}, {rows, k}, {rows, d}, {all, d}, {all, d}};
+    return attention_take_arrays(side == FORWARDS ? 7 : 12, arrays, sides);
 }
 
 static void note(Task *task, KernelStatus status)
@@ -57,276 +56,312 @@ static void note(Task *task, KernelStatus status)
     }
 }
 
-/* ---- places: `line` counts batches and heads ---- */
-
-static int64_t row_of(const Task *task, int64_t line, int64_t n, int64_t m)
+/* Patch number `at` along a side. */
+static void set_side(Patch *patch, int side, int64_t at)
 {
-    return (line * task->first + n) * task->second + m;
+    patch->first[side] = at * patch->task->patch;
+    patch->count[side] = smaller(patch->task->patch, patch->task->places[side] - patch->first[side]);
 }
 
-static void load_first(const Task *task, int64_t line, int64_t n, Pair pair)
+static int64_t patch_count(const Task *task, int side)
 {
-    const int64_t size = task->keys * task->depth, begin = (line * task->first + n) * size;
-    us_linear_load_float(&task->views[OF_KEY1], begin, size, pair.key);
-    us_linear_load_float(&task->views[OF_VALUE1], begin, size, pair.value);
+    return ceiling(task->places[side], task->patch);
 }
 
-static int64_t second_at(const Task *task, int64_t line, int64_t k, int64_t m)
+/* ---- places ---- */
+
+/* Where key k of the pairs of a place begins. */
+static int64_t pair_at(const Patch *patch, int side, int64_t place, int64_t k)
 {
-    return ((line * task->keys + k) * task->second + m) * task->depth;
+    const Task *task = patch->task;
+    const int64_t first = (patch->line * task->places[FIRST] + place) * task->keys + k;
+    const int64_t second = (patch->line * task->keys + k) * task->places[SECOND] + place;
+    return (side == FIRST ? first : second) * task->depth;
 }
 
-static void load_second(const Task *task, int64_t line, int64_t m, Pair pair)
+typedef void Move(const View *view, int64_t begin, int64_t count, float *numbers);
+
+static void store(const View *view, int64_t begin, int64_t count, float *numbers)
 {
-    for (int64_t k = 0; k < task->keys; k++) {
-        const int64_t begin = second_at(task, line, k, m);
-        us_linear_load_float(&task->views[OF_KEY2], begin, task->depth, pair.key + k * task->depth);
-        us_linear_load_float(&task->views[OF_VALUE2], begin, task->depth, pair.value + k * task->depth);
+    us_linear_store_float(view, begin, count, numbers);
+}
+
+static void move_pairs(const Patch *patch, int side, int operand, float *numbers, Move *move)
+{
+    const int64_t k = patch->task->keys, d = patch->task->depth, run = side == FIRST ? k : 1; /* keys that follow each other */
+    for (int64_t at = 0; at < patch->count[side]; at++) {
+        for (int64_t key = 0; key < k; key += run) {
+            move(&patch->task->views[operand], pair_at(patch, side, patch->first[side] + at, key), run * d, numbers);
+            numbers += run * d;
+        }
     }
 }
 
-static bool is_masked(const Task *task, int64_t line, int64_t n, int64_t k)
+static void load_pairs(const Patch *patch, int side)
 {
-    const View *mask = &task->views[OF_MASK];
-    return !us_view_is_absent(mask) && ((const uint8_t *)mask->data)[line / task->heads * mask->strides[0] +
-                                                                     n * mask->strides[2] + k * mask->strides[4]] != 0;
+    move_pairs(patch, side, side == FIRST ? OF_KEY1 : OF_KEY2, patch->pairs[side].keys, us_linear_load_float);
+    move_pairs(patch, side, side == FIRST ? OF_VALUE1 : OF_VALUE2, patch->pairs[side].values, us_linear_load_float);
 }
 
-static float *statistic(const Task *task, int operand, int64_t line, int64_t n, int64_t m)
+static void store_pair_slopes(const Patch *patch, int side)
 {
-    const View *view = &task->views[operand];
-    return (float *)view->data + line / task->heads * view->strides[0] + line % task->heads * view->strides[1] +
-           n * view->strides[2] + m * view->strides[3];
+    move_pairs(patch, side, side == FIRST ? TO_KEY1 : TO_KEY2, patch->pairs[side].key_slopes, store);
+    move_pairs(patch, side, side == FIRST ? TO_VALUE1 : TO_VALUE2, patch->pairs[side].value_slopes, store);
+}
+
+static void move_rows(const Patch *patch, int operand, float *rows, Move *move)
+{
+    const Task *task = patch->task;
+    const int64_t count = patch->count[SECOND] * task->depth;
+    for (int64_t i = 0; i < patch->count[FIRST]; i++) {
+        const int64_t row = (patch->line * task->places[FIRST] + patch->first[FIRST] + i) * task->places[SECOND];
+        move(&task->views[operand], (row + patch->first[SECOND]) * task->depth, count, rows + i * count);
+    }
+}
+
+static bool is_masked(const Patch *patch, int64_t i, int64_t k)
+{
+    const View *mask = &patch->task->views[OF_MASK];
+    return ((const uint8_t *)mask->data)[patch->line / patch->task->heads * mask->strides[0] +
+                                         (patch->first[FIRST] + i) * mask->strides[2] + k * mask->strides[4]] != 0;
+}
+
+/* Of row r of the patch. */
+static float *statistic(const Patch *patch, int operand, int64_t r)
+{
+    const View *view = &patch->task->views[operand];
+    const int64_t heads = patch->task->heads, n = patch->first[FIRST] + r / patch->count[SECOND];
+    return (float *)view->data + patch->line / heads * view->strides[0] + patch->line % heads * view->strides[1] +
+           n * view->strides[2] + (patch->first[SECOND] + r % patch->count[SECOND]) * view->strides[3];
+}
+
+/* ---- products ---- */
+
+/* The rows of a place along a side, which see the same pairs of that side. */
+static Matrix rows_of(const Patch *patch, int side, int64_t at, const float *rows, int64_t width)
+{
+    const int64_t across = patch->count[SECOND] * width;
+    return side == FIRST ? float_rows(rows + at * across, width) : float_rows(rows + at * width, across);
+}
+
+static const float *pair_of(const Patch *patch, int side, int64_t at, bool values)
+{
+    const Pairs *pairs = &patch->pairs[side];
+    return (values ? pairs->values : pairs->keys) + at * patch->task->keys * patch->task->depth;
+}
+
+/* to[k] = the product of each row with both of pair k. */
+static KernelStatus multiply_pairs(const Patch *patch, const float *rows, bool values, float *to)
+{
+    const int64_t k = patch->task->keys, d = patch->task->depth;
+    KernelStatus status = KERNEL_OK;
+    for (int side = FIRST; side < SIDES; side++) {
+        for (int64_t at = 0; at < patch->count[side] && status == KERNEL_OK; at++) {
+            status = attention_multiply_into(patch->count[!side], k, d, rows_of(patch, side, at, rows, d),
+                                             transposed(float_rows(pair_of(patch, side, at, values), d)),
+                                             rows_of(patch, side, at, to, k), side == SECOND);
+        }
+    }
+    return status;
+}
+
+/* to = the sum over k of each row's weights[k] times both of pair k. */
+static KernelStatus sum_pairs(const Patch *patch, const float *weights, bool values, float *to)
+{
+    const int64_t k = patch->task->keys, d = patch->task->depth;
+    KernelStatus status = KERNEL_OK;
+    for (int side = FIRST; side < SIDES; side++) {
+        for (int64_t at = 0; at < patch->count[side] && status == KERNEL_OK; at++) {
+            status = attention_multiply_into(patch->count[!side], d, k, rows_of(patch, side, at, weights, k),
+                                             float_rows(pair_of(patch, side, at, values), d), rows_of(patch, side, at, to, d),
+                                             side == SECOND);
+        }
+    }
+    return status;
+}
+
+/* Each pair's slopes += the sum over its rows of weights[k] times the row. */
+static KernelStatus add_rows(const Patch *patch, int side, const float *weights, const float *rows, float *slopes)
+{
+    const int64_t k = patch->task->keys, d = patch->task->depth;
+    KernelStatus status = KERNEL_OK;
+    for (int64_t at = 0; at < patch->count[side] && status == KERNEL_OK; at++) {
+        status = attention_multiply_into(k, d, patch->count[!side], transposed(rows_of(patch, side, at, weights, k)),
+                                         rows_of(patch, side, at, rows, d), float_rows(slopes + at * k * d, d), true);
+    }
+    return status;
 }
 
 /* ---- rows ---- */
 
-static Matrix matrix(const float *rows, int64_t width)
+static int64_t row_count(const Patch *patch)
 {
-    return matrix_of_rows(rows, DTYPE_FLOAT32, width);
+    return patch->count[FIRST] * patch->count[SECOND];
 }
 
-/* to[k] = the row's product with both of pair k. */
-static KernelStatus multiply_pairs(const Task *task, const float *row, const float *first, const float *second, float *to)
+/* The rows' scores, scaled and masked. */
+static KernelStatus find_scores(const Patch *patch)
 {
-    const int64_t k = task->keys, d = task->depth;
-    const KernelStatus status = attention_multiply_matrices(1, k, d, matrix(row, d), transposed(matrix(first, d)), to, false);
-    return status != KERNEL_OK ? status
-                               : attention_multiply_matrices(1, k, d, matrix(row, d), transposed(matrix(second, d)), to, true);
-}
-
-/* to = the sum over k of weights[k] times both of pair k. */
-static KernelStatus sum_pairs(const Task *task, const float *weights, const float *first, const float *second, float *to)
-{
-    const int64_t k = task->keys, d = task->depth;
-    const KernelStatus status = attention_multiply_matrices(1, d, k, matrix(weights, k), matrix(first, d), to, false);
-    return status != KERNEL_OK ? status : attention_multiply_matrices(1, d, k, matrix(weights, k), matrix(second, d), to, true);
-}
-
-/* A row, and where its keys and values are. */
-typedef struct Row {
-    int64_t line, n, m;
-    Pair first, second;
-} Row;
-
-/* The row's scores, masked and not yet scaled. */
-static KernelStatus find_scores(const Task *task, const Row *row, const Parts *parts)
-{
-    us_linear_load_float(&task->views[OF_QUERY], row_of(task, row->line, row->n, row->m) * task->depth, task->depth,
-                         parts->query);
-    const KernelStatus status = multiply_pairs(task, parts->query, row->first.key, row->second.key, parts->scores);
-    for (int64_t k = 0; k < task->keys; k++) {
-        if (is_masked(task, row->line, row->n, k)) {
-            parts->scores[k] = -INFINITY;
+    const int64_t keys = patch->task->keys, rows = patch->count[SECOND];
+    move_rows(patch, OF_QUERY, patch->query, us_linear_load_float);
+    const KernelStatus status = multiply_pairs(patch, patch->query, false, patch->scores);
+    attention_multiply(patch->scores, row_count(patch) * keys, patch->task->scale);
+    if (us_view_is_absent(&patch->task->views[OF_MASK])) {
+        return status;
+    }
+    for (int64_t i = 0; i < patch->count[FIRST]; i++) {
+        for (int64_t k = 0; k < keys; k++) {
+            const int64_t masked = is_masked(patch, i, k) ? rows : 0;
+            for (int64_t j = 0; j < masked; j++) {
+                patch->scores[(i * rows + j) * keys + k] = -INFINITY;
+            }
         }
     }
     return status;
 }
 
-static KernelStatus attend_row(const Task *task, const Row *row, const Parts *parts)
+static KernelStatus attend(const Patch *patch)
 {
-    KernelStatus status = find_scores(task, row, parts);
-    const View *maxima = &task->views[OF_MAXIMUM], *sums = &task->views[OF_SUM];
-    const float maximum = attention_scale(parts->scores, task->keys, task->scale, NULL, 0);
-    const float sum = attention_exponentials(parts->scores, task->keys, maximum == -INFINITY ? 0 : maximum);
-    attention_multiply(parts->scores, task->keys, sum == 0 ? 0 : 1 / sum);
-    status = status != KERNEL_OK ? status : sum_pairs(task, parts->scores, row->first.value, row->second.value, parts->out);
-    for (int64_t i = 0; i < maxima->shape[4]; i++) {
-        statistic(task, OF_MAXIMUM, row->line, row->n, row->m)[i * maxima->strides[4]] = maximum;
-        statistic(task, OF_SUM, row->line, row->n, row->m)[i * sums->strides[4]] = sum;
-    }
-    us_linear_store_float(&task->views[OF_OUT], row_of(task, row->line, row->n, row->m) * task->depth, task->depth, parts->out);
-    return status;
-}
-
-/* ---- gradients ---- */
-
-/* The row's weights, and the slopes of its scores. */
-static KernelStatus find_slopes(const Task *task, const Row *row, const Parts *parts)
-{
-    const int64_t begin = row_of(task, row->line, row->n, row->m) * task->depth;
-    us_linear_load_float(&task->views[OF_OUT], begin, task->depth, parts->out);
-    us_linear_load_float(&task->views[OF_SLOPES], begin, task->depth, parts->slopes);
-    KernelStatus status = find_scores(task, row, parts);
-    status = status != KERNEL_OK ? status
-                                 : multiply_pairs(task, parts->slopes, row->first.value, row->second.value, parts->score_slopes);
-    const float maximum = *statistic(task, OF_MAXIMUM, row->line, row->n, row->m);
-    const float sum = *statistic(task, OF_SUM, row->line, row->n, row->m);
-    const float mean = inner_product(parts->out, parts->slopes, task->depth);
-    attention_multiply(parts->scores, task->keys, task->scale);
-    attention_exponentials(parts->scores, task->keys, maximum == -INFINITY ? 0 : maximum);
-    attention_multiply(parts->scores, task->keys, sum == 0 ? 0 : 1 / sum);
-    for (int64_t k = 0; k < task->keys; k++) {
-        parts->score_slopes[k] = task->scale * parts->scores[k] * (parts->score_slopes[k] - mean);
-    }
-    return status;
-}
-
-/* Each of `rows` slopes adds so much of the row. */
-static void add_outer(float *slopes, const float *weights, const float *row, int64_t rows, int64_t depth)
-{
-    for (int64_t k = 0; k < rows; k++) {
-        for (int64_t d = 0; d < depth; d++) {
-            slopes[k * depth + d] += weights[k] * row[d];
+    const View *maxima = &patch->task->views[OF_MAXIMUM], *sums = &patch->task->views[OF_SUM];
+    const int64_t keys = patch->task->keys;
+    KernelStatus status = find_scores(patch);
+    for (int64_t r = 0; r < row_count(patch); r++) {
+        float *scores = patch->scores + r * keys;
+        const float maximum = attention_scale(scores, keys, 1, NULL, 0);
+        const float sum = attention_exponentials(scores, keys, maximum == -INFINITY ? 0 : maximum);
+        attention_multiply(scores, keys, sum == 0 ? 0 : 1 / sum);
+        for (int64_t i = 0; i < maxima->shape[4]; i++) {
+            statistic(patch, OF_MAXIMUM, r)[i * maxima->strides[4]] = maximum;
+            statistic(patch, OF_SUM, r)[i * sums->strides[4]] = sum;
         }
     }
-}
-
-/* The slopes of keys and values that the row adds to. */
-static void add_row(const Task *task, const Parts *parts, Pair pair)
-{
-    add_outer(pair.key_slopes, parts->score_slopes, parts->query, task->keys, task->depth);
-    add_outer(pair.value_slopes, parts->scores, parts->slopes, task->keys, task->depth);
-}
-
-static KernelStatus differentiate_row(const Task *task, const Row *row, const Parts *parts)
-{
-    KernelStatus status = find_slopes(task, row, parts);
-    status = status != KERNEL_OK ? status : sum_pairs(task, parts->score_slopes, row->first.key, row->second.key,
-                                                      parts->query_slopes);
-    us_linear_store_float(&task->views[TO_QUERY], row_of(task, row->line, row->n, row->m) * task->depth, task->depth,
-                          parts->query_slopes);
-    add_row(task, parts, row->first);
+    status = status != KERNEL_OK ? status : sum_pairs(patch, patch->scores, true, patch->out);
+    move_rows(patch, OF_OUT, patch->out, store);
     return status;
 }
 
-/* ---- tiles ---- */
-
-static void *begin(Task *task, Parts *parts, bool backward)
+/* The scores become weights, and the slopes of the scores. */
+static KernelStatus find_slopes(const Patch *patch)
 {
-    void *block = take_parts(task, parts, backward);
+    const int64_t keys = patch->task->keys, depth = patch->task->depth;
+    move_rows(patch, OF_OUT, patch->out, us_linear_load_float);
+    move_rows(patch, OF_SLOPES, patch->slopes, us_linear_load_float);
+    KernelStatus status = find_scores(patch);
+    status = status != KERNEL_OK ? status : multiply_pairs(patch, patch->slopes, true, patch->score_slopes);
+    for (int64_t r = 0; r < row_count(patch); r++) {
+        float *weights = patch->scores + r * keys, *slopes = patch->score_slopes + r * keys;
+        const float maximum = *statistic(patch, OF_MAXIMUM, r), sum = *statistic(patch, OF_SUM, r);
+        const float mean = inner_product(patch->out + r * depth, patch->slopes + r * depth, depth);
+        attention_exponentials(weights, keys, maximum == -INFINITY ? 0 : maximum);
+        attention_multiply(weights, keys, sum == 0 ? 0 : 1 / sum);
+        for (int64_t k = 0; k < keys; k++) {
+            slopes[k] = patch->task->scale * weights[k] * (slopes[k] - mean);
+        }
+    }
+    return status;
+}
+
+/* What the rows add to the slopes of a side's pairs; their own slopes beside the first ones. */
+static KernelStatus differentiate(const Patch *patch, int side)
+{
+    const Pairs *pairs = &patch->pairs[side];
+    KernelStatus status = find_slopes(patch);
+    if (side == FIRST && status == KERNEL_OK) {
+        status = sum_pairs(patch, patch->score_slopes, false, patch->query_slopes);
+        move_rows(patch, TO_QUERY, patch->query_slopes, store);
+    }
+    status = status != KERNEL_OK ? status : add_rows(patch, side, patch->score_slopes, patch->query, pairs->key_slopes);
+    return status != KERNEL_OK ? status : add_rows(patch, side, patch->scores, patch->slopes, pairs->value_slopes);
+}
+
+/* ---- patches ---- */
+
+static void attend_patch(void *context, int64_t piece)
+{
+    Task *task = context;
+    const int64_t across = patch_count(task, SECOND), down = patch_count(task, FIRST);
+    Patch patch = {.task = task, .line = piece / across / down};
+    set_side(&patch, FIRST, piece / across % down);
+    set_side(&patch, SECOND, piece % across);
+    void *block = take_patch(&patch, FORWARDS);
     if (block == NULL) {
         note(task, KERNEL_NO_MEMORY);
-    } else if (backward) {
-        const size_t size = (size_t)(task->tile * task->keys * task->depth) * sizeof(float);
-        memset(parts->own.key_slopes, 0, size);
-        memset(parts->own.value_slopes, 0, size);
+        return;
     }
-    return block;
-}
-
-/* All rows of some n: what they give, or their slopes and those of the first keys and values. */
-static void run_first(Task *task, int64_t piece, bool backward)
-{
-    const int64_t tiles = ceiling(task->first, task->tile), line = piece / tiles, n = piece % tiles * task->tile;
-    const int64_t count = smaller(task->tile, task->first - n), size = task->keys * task->depth;
-    Parts parts;
-    void *block = begin(task, &parts, backward);
-    KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
-    for (int64_t i = 0; i < count && status == KERNEL_OK; i++) {
-        load_first(task, line, n + i, own_pair(task, &parts, i, backward));
-    }
-    for (int64_t m = 0; m < task->second && status == KERNEL_OK; m++) {
-        load_second(task, line, m, parts.other);
-        for (int64_t i = 0; i < count && status == KERNEL_OK; i++) {
-            const Row row = {line, n + i, m, own_pair(task, &parts, i, backward), parts.other};
-            status = backward ? differentiate_row(task, &row, &parts) : attend_row(task, &row, &parts);
-        }
-    }
-    for (int64_t i = 0; i < count && status == KERNEL_OK && backward; i++) {
-        const Pair pair = own_pair(task, &parts, i, true);
-        us_linear_store_float(&task->views[TO_KEY1], (line * task->first + n + i) * size, size, pair.key_slopes);
-        us_linear_store_float(&task->views[TO_VALUE1], (line * task->first + n + i) * size, size, pair.value_slopes);
-    }
+    load_pairs(&patch, FIRST);
+    load_pairs(&patch, SECOND);
+    const KernelStatus status = attend(&patch);
     us_scratch_give_back(block);
     note(task, status);
 }
 
-static void attend_first(void *context, int64_t piece)
+/* Slopes of the pairs of some places along a side: all rows that see them, patch after patch. */
+static void differentiate_side(Task *task, int64_t piece, int side)
 {
-    run_first(context, piece, false);
+    const int64_t patches = patch_count(task, side), numbers = task->keys * task->depth;
+    Patch patch = {.task = task, .line = piece / patches};
+    set_side(&patch, side, piece % patches);
+    void *block = take_patch(&patch, side);
+    if (block == NULL) {
+        note(task, KERNEL_NO_MEMORY);
+        return;
+    }
+    KernelStatus status = KERNEL_OK;
+    memset(patch.pairs[side].key_slopes, 0, (size_t)(patch.count[side] * numbers) * sizeof(float));
+    memset(patch.pairs[side].value_slopes, 0, (size_t)(patch.count[side] * numbers) * sizeof(float));
+    load_pairs(&patch, side);
+    for (int64_t at = 0; at < patch_count(task, !side) && status == KERNEL_OK; at++) {
+        set_side(&patch, !side, at);
+        load_pairs(&patch, !side);
+        status = differentiate(&patch, side);
+    }
+    store_pair_slopes(&patch, side);
+    us_scratch_give_back(block);
+    note(task, status);
 }
 
 static void differentiate_first(void *context, int64_t piece)
 {
-    run_first(context, piece, true);
+    differentiate_side(context, piece, FIRST);
 }
 
-/* All rows of some m, once more: the slopes of the second keys and values. */
 static void differentiate_second(void *context, int64_t piece)
 {
-    Task *task = context;
-    const int64_t tiles = ceiling(task->second, task->tile), line = piece / tiles, m = piece % tiles * task->tile;
-    const int64_t count = smaller(task->tile, task->second - m), d = task->depth;
-    Parts parts;
-    void *block = begin(task, &parts, true);
-    KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
-    for (int64_t i = 0; i < count && status == KERNEL_OK; i++) {
-        load_second(task, line, m + i, own_pair(task, &parts, i, true));
-    }
-    for (int64_t n = 0; n < task->first && status == KERNEL_OK; n++) {
-        load_first(task, line, n, parts.other);
-        for (int64_t i = 0; i < count && status == KERNEL_OK; i++) {
-            const Row row = {line, n, m + i, parts.other, own_pair(task, &parts, i, true)};
-            status = find_slopes(task, &row, &parts);
-            add_row(task, &parts, row.second);
-        }
-    }
-    for (int64_t i = 0; i < count && status == KERNEL_OK; i++) {
-        const Pair pair = own_pair(task, &parts, i, true);
-        for (int64_t k = 0; k < task->keys; k++) {
-            us_linear_store_float(&task->views[TO_KEY2], second_at(task, line, k, m + i), d, pair.key_slopes + k * d);
-            us_linear_store_float(&task->views[TO_VALUE2], second_at(task, line, k, m + i), d, pair.value_slopes + k * d);
-        }
-    }
-    us_scratch_give_back(block);
-    note(task, status);
+    differentiate_side(context, piece, SECOND);
 }
 
 /* ---- kernels ---- */
 
-enum { TILE = 16, TILE_NUMBERS = 1 << 21 };
+enum { PATCH = 16, PATCH_NUMBERS = 1 << 21 };
 
 static Task task_of(const View *views, const FloydAttention *floyd)
 {
     const View *query = &views[OF_QUERY];
     const int64_t keys = views[OF_KEY1].shape[3], depth = query->shape[4];
-    return (Task){.views = views, .scale = floyd->scale, .heads = query->shape[1], .first = query->shape[2],
-                  .second = query->shape[3], .keys = keys, .depth = depth,
-                  .tile = larger(1, smaller(TILE, TILE_NUMBERS / us_scratch_count(keys, depth)))};
+    return (Task){.views = views, .scale = floyd->scale, .heads = query->shape[1], .places = {query->shape[2], query->shape[3]},
+                  .keys = keys, .depth = depth, .patch = bounded(PATCH_NUMBERS / us_scratch_count(keys, depth), 1, PATCH)};
 }
 
-/* Tiles of `places` of every batch and head. */
-static void run_tiles(Task *task, int64_t places, ParallelBody *body)
+/* So many patches of every batch and head. */
+static void run_patches(Task *task, int64_t patches, ParallelBody *body)
 {
     const View *query = &task->views[OF_QUERY];
     if (task->status == KERNEL_OK) {
-        run_pieces(query->shape[0] * task->heads * ceiling(places, task->tile),
-                   us_scratch_count(us_view_elements(query), task->keys), body, task);
+        run_pieces(query->shape[0] * task->heads * patches, us_scratch_count(us_view_elements(query), task->keys), body, task);
     }
 }
 
 KernelStatus us_floyd_attention(const View *views, const void *attributes)
 {
     Task task = task_of(views, attributes);
-    run_tiles(&task, task.first, attend_first);
+    run_patches(&task, patch_count(&task, FIRST) * patch_count(&task, SECOND), attend_patch);
     return task.status;
 }
 
 KernelStatus us_floyd_attention_backward(const View *views, const void *attributes)
 {
     Task task = task_of(views, attributes);
-    run_tiles(&task, task.first, differentiate_first);
-    run_tiles(&task, task.second, differentiate_second);
+    run_patches(&task, patch_count(&task, FIRST), differentiate_first);
+    run_patches(&task, patch_count(&task, SECOND), differentiate_second);
     return task.status;
 }

@@ -20,78 +20,133 @@ typedef struct Task {
 
 /* What a row needs. */
 typedef struct Parts {
-    float *query, *weights, *keys, *products, *scores, *best;
-    float *query_scales, *key_scales;
+    float *query, *weights, *query_scales, *scores, *best;
     int32_t *places;
 } Parts;
+
+/* What some of its keys need. */
+typedef struct Keys {
+    float *keys, *products, *scales;
+} Keys;
+
+typedef struct Row {
+    Task *task;
+    Parts parts;
+    int64_t number;
+    TokenRow of;
+} Row;
+
+static void note(Task *task, KernelStatus status)
+{
+    if (status != KERNEL_OK) {
+        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
+    }
+}
 
 static void *take_parts(const Task *task, Parts *parts)
 {
     const int64_t n = task->heads, d = task->depth, k = task->count;
-    float *places, **const arrays[] = {&parts->query, &parts->weights, &parts->keys, &parts->products, &parts->scores,
-                                       &parts->best, &places, &parts->query_scales, &parts->key_scales};
-    const int64_t sides[][2] = {{n, d}, {n, 1}, {KEYS, d}, {KEYS, n}, {task->longest, 1}, {k, 1}, {k, 1}, {n, 1}, {KEYS, 1}};
+    float *places, **const arrays[] = {&parts->query, &parts->weights, &parts->query_scales, &parts->scores, &parts->best,
+                                       &places};
+    const int64_t sides[][2] = {{n, d}, {n, 1}, {n, 1}, {task->longest, 1}, {k, 1}, {k, 1}};
     void *const block = attention_take_arrays(sizeof sides / sizeof *sides, arrays, sides);
     parts->places = block == NULL ? NULL : (void *)places;
     return block;
 }
 
+static void load_row(Row *row)
+{
+    const Task *task = row->task;
+    const int64_t n = task->heads, d = task->depth;
+    us_linear_load_float(&task->views[OF_QUERY], row->number * n * d, n * d, row->parts.query);
+    us_linear_load_float(&task->views[OF_WEIGHTS], row->number * n, n, row->parts.weights);
+    if (task->scaled) {
+        us_linear_load_float(&task->views[OF_QUERY_SCALE], row->number * n, n, row->parts.query_scales);
+    }
+}
+
+/* ---- scores ---- */
+
+static void load_keys(const Row *row, int64_t first, int64_t keys, const Keys *of)
+{
+    const Task *task = row->task;
+    for (int64_t j = 0; j < keys; j++) {
+        const int64_t at = us_token_key(&task->tokens, row->of.sequence, first + j), d = task->depth;
+        us_linear_load_float(&task->views[OF_KEY], at * d, d, of->keys + j * d);
+        if (task->scaled) {
+            us_linear_load_float(&task->views[OF_KEY_SCALE], at, 1, of->scales + j);
+        }
+    }
+}
+
+static void scale_products(const Row *row, int64_t keys, const Keys *of)
+{
+    for (int64_t n = 0; n < row->task->heads; n++) {
+        float *products = of->products + n * keys;
+        for (int64_t j = 0; j < keys; j++) {
+            products[j] *= row->parts.query_scales[n] * of->scales[j];
+        }
+    }
+}
+
 /* scores = the sum over heads, in their order. */
-static void add_heads(const Task *task, const Parts *parts, int64_t keys, float *scores)
+static void add_heads(const Row *row, int64_t keys, const Keys *of, float *scores)
 {
     for (int64_t j = 0; j < keys; j++) {
         scores[j] = 0;
     }
-    for (int64_t n = 0; n < task->heads; n++) {
-        const float *products = parts->products + n * keys;
+    for (int64_t n = 0; n < row->task->heads; n++) {
+        const float *products = of->products + n * keys;
         for (int64_t j = 0; j < keys; j++) {
-            scores[j] += parts->weights[n] * (products[j] < 0 ? 0 : products[j]);
+            scores[j] += row->parts.weights[n] * (products[j] < 0 ? 0 : products[j]);
         }
     }
 }
 
-static void scale_products(const Task *task, const Parts *parts, int64_t keys)
+enum { SLICE = 8 * KEYS }; /* keys of a piece */
+
+static void score_slice(void *context, int64_t piece)
 {
-    for (int64_t n = 0; n < task->heads; n++) {
-        float *products = parts->products + n * keys;
-        for (int64_t j = 0; j < keys; j++) {
-            products[j] *= parts->query_scales[n] * parts->key_scales[j];
+    const Row *row = context;
+    const int64_t n = row->task->heads, d = row->task->depth, end = smaller(row->of.keys, (piece + 1) * SLICE);
+    Keys of;
+    float **const arrays[] = {&of.keys, &of.products, &of.scales};
+    void *const block = attention_take_arrays(3, arrays, (const int64_t[][2]){{KEYS, d}, {KEYS, n}, {KEYS, 1}});
+    KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
+    for (int64_t key = piece * SLICE; key < end && status == KERNEL_OK; key += KEYS) {
+        const int64_t keys = smaller(KEYS, end - key);
+        load_keys(row, key, keys, &of);
+        status = attention_multiply_matrices(n, keys, d, float_rows(row->parts.query, d), transposed(float_rows(of.keys, d)),
+                                             of.products, false);
+        if (row->task->scaled) {
+            scale_products(row, keys, &of);
         }
+        add_heads(row, keys, &of, row->parts.scores + key);
     }
+    us_scratch_give_back(block);
+    note(row->task, status);
 }
 
-static void load_keys(const Task *task, int64_t sequence, int64_t first, int64_t keys, const Parts *parts)
+/* Its memory; NULL: something failed. */
+static void *score_row(Row *row)
 {
-    for (int64_t j = 0; j < keys; j++) {
-        const int64_t at = us_token_key(&task->tokens, sequence, first + j), d = task->depth;
-        us_linear_load_float(&task->views[OF_KEY], at * d, d, parts->keys + j * d);
-        if (task->scaled) {
-            us_linear_load_float(&task->views[OF_KEY_SCALE], at, 1, parts->key_scales + j);
-        }
+    Task *task = row->task;
+    void *block = take_parts(task, &row->parts);
+    row->of = us_token_row(&task->tokens, row->number);
+    if (block == NULL) {
+        note(task, KERNEL_NO_MEMORY);
+        return NULL;
     }
+    load_row(row);
+    run_pieces(ceiling(row->of.keys, SLICE), us_scratch_count(row->of.keys, task->heads * task->depth), score_slice, row);
+    if (__atomic_load_n(&task->status, __ATOMIC_RELAXED) != KERNEL_OK) {
+        us_scratch_give_back(block);
+        return NULL;
+    }
+    return block;
 }
 
-static KernelStatus find_scores(const Task *task, int64_t number, TokenRow row, const Parts *parts)
-{
-    const int64_t n = task->heads, d = task->depth;
-    KernelStatus status = KERNEL_OK;
-    us_linear_load_float(&task->views[OF_QUERY], number * n * d, n * d, parts->query);
-    us_linear_load_float(&task->views[OF_WEIGHTS], number * n, n, parts->weights);
-    if (task->scaled) {
-        us_linear_load_float(&task->views[OF_QUERY_SCALE], number * n, n, parts->query_scales);
-    }
-    for (int64_t key = 0; key < row.keys && status == KERNEL_OK; key += KEYS) {
-        const int64_t keys = smaller(KEYS, row.keys - key);
-        load_keys(task, row.sequence, key, keys, parts);
-        status = attention_multiply_matrices(n, keys, d, matrix_of_rows(parts->query, DTYPE_FLOAT32, d),
-                                             transposed(matrix_of_rows(parts->keys, DTYPE_FLOAT32, d)), parts->products, false);
-        if (task->scaled) {
-            scale_products(task, parts, keys);
-        }
-        add_heads(task, parts, keys, parts->scores + key);
-    }
-    return status;
-}
+/* ---- the best ---- */
 
 static KernelStatus find_best(const Parts *parts, int64_t keys, int64_t kept)
 {
@@ -117,21 +172,20 @@ static void store(const Task *task, int64_t number, int64_t kept, const Parts *p
     }
 }
 
-static void run_row(void *context, int64_t number)
+static void select_of_row(void *context, int64_t number)
 {
-    Task *task = context;
-    const TokenRow row = us_token_row(&task->tokens, number);
-    const int64_t kept = smaller(row.keys, task->count);
-    Parts parts;
-    void *block = take_parts(task, &parts);
-    KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : find_scores(task, number, row, &parts);
-    status = status != KERNEL_OK ? status : find_best(&parts, row.keys, kept);
+    Row row = {.task = context, .number = number};
+    void *block = score_row(&row);
+    if (block == NULL) {
+        return;
+    }
+    const int64_t kept = smaller(row.of.keys, row.task->count);
+    const KernelStatus status = find_best(&row.parts, row.of.keys, kept);
     if (status == KERNEL_OK) {
-        store(task, number, kept, &parts);
-    } else {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
+        store(row.task, number, kept, &row.parts);
     }
     us_scratch_give_back(block);
+    note(row.task, status);
 }
 
 /* ---- statistics ---- */
@@ -140,19 +194,15 @@ enum { OF_MAXIMUM = OF_WEIGHTS + 1, OF_SUM };
 
 static void measure_row(void *context, int64_t number)
 {
-    Task *task = context;
-    const TokenRow row = us_token_row(&task->tokens, number);
-    Parts parts;
-    void *block = take_parts(task, &parts);
-    const KernelStatus status = block == NULL ? KERNEL_NO_MEMORY : find_scores(task, number, row, &parts);
-    if (status == KERNEL_OK) {
-        const float maximum = attention_scale(parts.scores, row.keys, 1, NULL, 0);
-        const float sum = attention_exponentials(parts.scores, row.keys, maximum == -INFINITY ? 0 : maximum);
-        us_linear_store_float(&task->views[OF_MAXIMUM], number, 1, &maximum);
-        us_linear_store_float(&task->views[OF_SUM], number, 1, &sum);
-    } else {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
+    Row row = {.task = context, .number = number};
+    void *block = score_row(&row);
+    if (block == NULL) {
+        return;
     }
+    const float maximum = attention_scale(row.parts.scores, row.of.keys, 1, NULL, 0);
+    const float sum = attention_exponentials(row.parts.scores, row.of.keys, maximum == -INFINITY ? 0 : maximum);
+    us_linear_store_float(&row.task->views[OF_MAXIMUM], number, 1, &maximum);
+    us_linear_store_float(&row.task->views[OF_SUM], number, 1, &sum);
     us_scratch_give_back(block);
 }
 
@@ -161,22 +211,23 @@ static void measure_row(void *context, int64_t number)
 static KernelStatus run(Task *task, ParallelBody *body)
 {
     const View *query = &task->views[OF_QUERY];
-    task->heads = query->shape[query->rank - 2];
-    task->depth = query->shape[query->rank - 1];
+    task->heads = last_size(query, 2);
+    task->depth = last_size(query, 1);
     task->status = us_check_tokens(&task->tokens);
     if (task->status == KERNEL_OK) {
         task->longest = us_longest_keys(&task->tokens);
-        run_pieces(us_token_rows(&task->tokens), us_scratch_count(us_view_elements(query), task->longest), body, task);
+        run_divided_pieces(us_token_rows(&task->tokens), ceiling(task->longest, SLICE),
+                           us_scratch_count(us_view_elements(query), task->longest), body, task);
     }
     return task->status;
 }
 
 static KernelStatus select_keys(const View *views, const TokenLayout *layout, bool scaled)
 {
-    Task task = {.views = views, .count = views[OF_INDICES].shape[views[OF_INDICES].rank - 1], .scaled = scaled,
+    Task task = {.views = views, .count = last_size(&views[OF_INDICES], 1), .scaled = scaled,
                  .tokens = {*layout, &views[OF_QUERY], &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS],
                             &views[OF_PAGES]}};
-    return run(&task, run_row);
+    return run(&task, select_of_row);
 }
 
 KernelStatus us_lightning_indexer(const View *views, const void *attributes)

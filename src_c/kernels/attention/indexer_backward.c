@@ -1,5 +1,7 @@
 #include "kernels/attention/indexer.h"
 
+#include "kernels/attention/key_slopes.h"
+#include "kernels/attention/teacher.h"
 #include "kernels/attention/tiles.h"
 #include "kernels/linear.h"
 #include "kernels/maths/maths.h"
@@ -8,17 +10,11 @@
 
 #include <string.h>
 
-/* The attention that the indexer learns from. */
-typedef struct Teacher {
-    const View *query, *key, *rotary_query, *rotary_key, *maximum, *sum, *index_maximum, *index_sum;
-    float scale;
-    int64_t key_heads, group, depth, rotary; /* group: heads that share a key */
-} Teacher;
-
 typedef struct Task {
     const View *query, *key, *weights, *selected, *slopes; /* selected: absent where all keys count */
     const View *query_slopes, *key_slopes, *weight_slopes;
     const Teacher *teacher; /* NULL: slopes are given */
+    const View *index_maximum, *index_sum; /* of the scores; absent: nobody has them */
     Tokens tokens;
     int64_t heads, depth, most; /* most: keys of a row */
     double *losses;             /* of a sequence each */
@@ -28,34 +24,44 @@ typedef struct Task {
 /* What a row needs, and what comes out of it. */
 typedef struct Parts {
     float *query, *weights, *keys, *products, *slopes; /* products become the slopes of them */
-    float *query_slopes, *key_slopes, *weight_slopes;
-    int64_t *places; /* keys of their sequence */
-    /* Of the teacher: p, the indexer's scores, parts side by side, and the weights of heads. */
-    float *taught, *scores, *wide_query, *wide_keys, *weighed;
+    float *query_slopes, *weight_slopes, *key_slopes;
+    float *scores, *taught; /* of the indexer, and p */
+    int64_t *places;        /* keys of their sequence */
 } Parts;
 
-static int64_t last_size(const View *view, int32_t from_the_end)
+/* Rows of a sequence that follow each other. */
+typedef struct Group {
+    Task *task;
+    KeySlopes slopes;
+    int64_t sequence, first, rows;
+    int64_t seen;   /* keys, by the row that sees most of them */
+    float *taught;  /* where all keys count: of every row */
+    double *losses; /* of every row */
+} Group;
+
+static void note(Task *task, KernelStatus status)
 {
-    return view->shape[view->rank - from_the_end];
+    if (status != KERNEL_OK) {
+        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
+    }
+}
+
+static bool all_count(const Task *task)
+{
+    return us_view_is_absent(task->selected);
 }
 
 static void *take_parts(const Task *task, Parts *parts)
 {
-    const Teacher none = {0}, *teacher = task->teacher == NULL ? &none : task->teacher;
-    const int64_t n = task->heads, d = task->depth, k = task->most, both = teacher->depth + teacher->rotary, g = teacher->group;
-    float *places, **const arrays[] = {&parts->query, &parts->weights, &parts->keys, &parts->products, &parts->slopes,
-                                       &parts->query_slopes, &parts->key_slopes, &parts->weight_slopes, &places, &parts->taught,
-                                       &parts->scores, &parts->wide_query, &parts->wide_keys, &parts->weighed};
-    const int64_t sides[][2] = {{n, d}, {n, 1}, {k, d}, {n, k}, {k, 1}, {n, d}, {k, d}, {n, 1},
-                                {k, sizeof(int64_t) / sizeof(float)}, {k, 1}, {k, 1}, {g, both}, {k, both}, {g, k}};
-    void *const block = attention_take_arrays(task->teacher == NULL ? 9 : 14, arrays, sides);
-    parts->places = block == NULL ? NULL : (void *)places;
-    return block;
+    const int64_t n = task->heads, d = task->depth, k = task->most;
+    float **const arrays[] = {&parts->query, &parts->weights, &parts->keys, &parts->products, &parts->slopes,
+                              &parts->query_slopes, &parts->weight_slopes, &parts->scores, &parts->taught};
+    const int64_t sides[][2] = {{n, d}, {n, 1}, {k, d}, {n, k}, {k, 1}, {n, d}, {n, 1}, {k, 1}, {k, 1}};
+    return attention_take_arrays(task->teacher == NULL ? 7 : all_count(task) ? 8 : 9, arrays, sides);
 }
 
 /* ---- which keys ---- */
 
-/* Loads a key that counts and, where it is given, the slope of its score. */
 static void load_key(const Task *task, TokenRow row, int64_t key, const Parts *parts, int64_t count)
 {
     const int64_t at = us_token_key(&task->tokens, row.sequence, key);
@@ -63,19 +69,19 @@ static void load_key(const Task *task, TokenRow row, int64_t key, const Parts *p
     parts->places[count] = key;
 }
 
-/* How many there are. */
+/* Loads the keys that count and, where they are given, the slopes of their scores. How many there are. */
 static int64_t load_keys(const Task *task, int64_t number, TokenRow row, const Parts *parts)
 {
+    const int64_t width = all_count(task) ? row.keys : last_size(task->selected, 1);
     int64_t count = 0;
-    const bool all = us_view_is_absent(task->selected);
-    for (int64_t i = 0; i < (all ? row.keys : task->most); i++) {
-        const int64_t key = all ? i : us_token_selected(&task->tokens, task->selected, number, i);
+    for (int64_t i = 0; i < width; i++) {
+        const int64_t key = all_count(task) ? i : us_token_selected(&task->tokens, task->selected, number, i);
         if (key < 0) {
             break;
         }
         if (key < row.keys) {
             if (task->teacher == NULL) {
-                us_linear_load_float(task->slopes, number * task->most + i, 1, parts->slopes + count);
+                us_linear_load_float(task->slopes, number * width + i, 1, parts->slopes + count);
             }
             load_key(task, row, key, parts, count++);
         }
@@ -83,92 +89,53 @@ static int64_t load_keys(const Task *task, int64_t number, TokenRow row, const P
     return count;
 }
 
-/* ---- the teacher ---- */
+/* ---- what the teacher says ---- */
 
-static void load_both(const View *view, const View *rotary, const Teacher *teacher, int64_t number, float *to)
+/* Of some keys, to all rows of a group. */
+static void teach_keys(void *context, int64_t piece)
 {
-    us_linear_load_float(view, number * teacher->depth, teacher->depth, to);
-    if (teacher->rotary > 0) {
-        us_linear_load_float(rotary, number * teacher->rotary, teacher->rotary, to + teacher->depth);
-    }
+    const Group *group = context;
+    Task *task = group->task;
+    const int64_t key = piece * KEYS;
+    const Lesson lesson = {.sequence = group->sequence, .row = group->first, .rows = group->rows, .key = key,
+                           .keys = smaller(KEYS, group->seen - key), .taught = group->taught + key, .stride = task->most};
+    note(task, us_teach(task->teacher, &task->tokens, &lesson));
 }
 
-/* Of head `head` of the key, of a row: its number in row-major order. */
-static float statistic_of(const Task *task, const View *view, int64_t number, int64_t head, int64_t g)
+/* p: divided by its sum. */
+static void divide(float *taught, int64_t keys)
 {
-    const View *rows = task->tokens.rows;
-    const bool packed = task->tokens.layout.packed_rows;
-    const int64_t batch = packed ? 0 : number / rows->shape[1], row = packed ? number : number % rows->shape[1];
-    const int64_t lines = packed ? rows->shape[0] : rows->shape[1], heads = task->teacher->key_heads;
-    float value;
-    us_linear_load_float(view, ((batch * heads + head) * lines + row) * task->teacher->group + g, 1, &value);
-    return value;
-}
-
-/* Adds the weights of the heads that share a key's. */
-static KernelStatus add_weights(const Task *task, int64_t number, TokenRow row, int64_t head, int64_t keys, const Parts *parts)
-{
-    const Teacher *teacher = task->teacher;
-    const int64_t both = teacher->depth + teacher->rotary, group = teacher->group, heads = teacher->key_heads;
-    for (int64_t i = 0; i < keys; i++) {
-        const int64_t at = us_token_key(&task->tokens, row.sequence, parts->places[i]);
-        load_both(teacher->key, teacher->rotary_key, teacher, at * heads + head, parts->wide_keys + i * both);
-    }
-    for (int64_t g = 0; g < group; g++) {
-        load_both(teacher->query, teacher->rotary_query, teacher, (number * heads + head) * group + g,
-                  parts->wide_query + g * both);
-    }
-    const KernelStatus status = attention_multiply_matrices(group, keys, both,
-                                                            matrix_of_rows(parts->wide_query, DTYPE_FLOAT32, both),
-                                                            transposed(matrix_of_rows(parts->wide_keys, DTYPE_FLOAT32, both)),
-                                                            parts->weighed, false);
-    for (int64_t g = 0; g < group && status == KERNEL_OK; g++) {
-        float *weights = parts->weighed + g * keys;
-        const float maximum = statistic_of(task, teacher->maximum, number, head, g);
-        const float sum = statistic_of(task, teacher->sum, number, head, g);
-        attention_multiply(weights, keys, teacher->scale);
-        attention_exponentials(weights, keys, maximum == -INFINITY ? 0 : maximum);
-        attention_multiply(weights, keys, sum == 0 ? 0 : 1 / sum);
-        attention_add(parts->taught, weights, keys);
-    }
-    return status;
-}
-
-/* p, and the indexer's scores, which are the sums over its heads. */
-static KernelStatus find_taught(const Task *task, int64_t number, TokenRow row, int64_t keys, const Parts *parts)
-{
-    KernelStatus status = KERNEL_OK;
     double sum = 0;
-    memset(parts->taught, 0, (size_t)keys * sizeof(float));
-    memset(parts->scores, 0, (size_t)keys * sizeof(float));
-    for (int64_t head = 0; head < task->teacher->key_heads && status == KERNEL_OK; head++) {
-        status = add_weights(task, number, row, head, keys, parts);
-    }
     for (int64_t i = 0; i < keys; i++) {
-        sum += (double)parts->taught[i];
+        sum += (double)taught[i];
     }
-    attention_multiply(parts->taught, keys, sum == 0 ? 0 : (float)(1 / sum));
+    attention_multiply(taught, keys, sum == 0 ? 0 : (float)(1 / sum));
+}
+
+/* The indexer's scores, which are the sums over its heads. */
+static void find_scores(const Task *task, int64_t keys, const Parts *parts)
+{
+    memset(parts->scores, 0, (size_t)keys * sizeof(float));
     for (int64_t n = 0; n < task->heads; n++) {
         const float *products = parts->products + n * keys;
         for (int64_t i = 0; i < keys; i++) {
             parts->scores[i] += parts->weights[n] * (products[i] < 0 ? 0 : products[i]);
         }
     }
-    return status;
 }
 
 /* The slopes of the scores; the row's loss. */
 static double learn(const Task *task, int64_t number, int64_t keys, const Parts *parts)
 {
-    const Teacher *teacher = task->teacher;
     float maximum, sum;
+    find_scores(task, keys, parts);
     memcpy(parts->slopes, parts->scores, (size_t)keys * sizeof(float));
-    if (us_view_is_absent(teacher->index_maximum)) {
+    if (us_view_is_absent(task->index_maximum)) {
         maximum = attention_scale(parts->slopes, keys, 1, NULL, 0);
         sum = attention_exponentials(parts->slopes, keys, maximum == -INFINITY ? 0 : maximum);
     } else {
-        us_linear_load_float(teacher->index_maximum, number, 1, &maximum);
-        us_linear_load_float(teacher->index_sum, number, 1, &sum);
+        us_linear_load_float(task->index_maximum, number, 1, &maximum);
+        us_linear_load_float(task->index_sum, number, 1, &sum);
         attention_exponentials(parts->slopes, keys, maximum == -INFINITY ? 0 : maximum);
     }
     const float logarithm = log_float(sum);
@@ -200,21 +167,26 @@ static void find_slopes(const Task *task, int64_t keys, const Parts *parts)
     }
 }
 
-static KernelStatus differentiate_row(const Task *task, int64_t number, TokenRow row, int64_t keys, const Parts *parts,
-                                      double *loss)
+/* Of the keys that are loaded. */
+static KernelStatus differentiate(const Task *task, int64_t number, TokenRow row, int64_t keys, const Parts *parts, double *loss)
 {
     const int64_t n = task->heads, d = task->depth;
     us_linear_load_float(task->query, number * n * d, n * d, parts->query);
     us_linear_load_float(task->weights, number * n, n, parts->weights);
-    const Matrix query = matrix_of_rows(parts->query, DTYPE_FLOAT32, d), rows = matrix_of_rows(parts->keys, DTYPE_FLOAT32, d);
-    const Matrix products = matrix_of_rows(parts->products, DTYPE_FLOAT32, keys);
+    const Matrix query = float_rows(parts->query, d), rows = float_rows(parts->keys, d);
+    const Matrix products = float_rows(parts->products, keys);
     KernelStatus status = attention_multiply_matrices(n, keys, d, query, transposed(rows), parts->products, false);
-    if (status == KERNEL_OK && task->teacher != NULL && keys > 0) {
-        status = find_taught(task, number, row, keys, parts);
-        *loss += status == KERNEL_OK ? learn(task, number, keys, parts) : 0;
+    if (status == KERNEL_OK && task->teacher != NULL && !all_count(task)) {
+        const Lesson lesson = {.sequence = row.sequence, .row = number, .rows = 1, .places = parts->places, .keys = keys,
+                               .taught = parts->taught};
+        status = us_teach(task->teacher, &task->tokens, &lesson);
     }
     if (status != KERNEL_OK) {
         return status;
+    }
+    if (task->teacher != NULL && keys > 0) {
+        divide(parts->taught, keys);
+        *loss = learn(task, number, keys, parts);
     }
     find_slopes(task, keys, parts);
     status = attention_multiply_matrices(n, d, keys, products, rows, parts->query_slopes, false);
@@ -222,49 +194,94 @@ static KernelStatus differentiate_row(const Task *task, int64_t number, TokenRow
                                : attention_multiply_matrices(keys, d, n, transposed(products), query, parts->key_slopes, false);
 }
 
-static void store_slopes(const Task *task, int64_t number, int64_t keys, const Parts *parts, float *sums)
+static void differentiate_row(void *context, int64_t at)
 {
-    const int64_t n = task->heads, d = task->depth;
-    us_linear_store_float(task->query_slopes, number * n * d, n * d, parts->query_slopes);
-    us_linear_store_float(task->weight_slopes, number * n, n, parts->weight_slopes);
-    for (int64_t i = 0; i < keys; i++) {
-        attention_add(sums + parts->places[i] * d, parts->key_slopes + i * d, d);
+    const Group *group = context;
+    Task *task = group->task;
+    const KeySlopes *slopes = &group->slopes;
+    const int64_t number = group->first + at, n = task->heads, d = task->depth;
+    Parts parts = {0};
+    void *block = take_parts(task, &parts);
+    if (block == NULL) {
+        note(task, KERNEL_NO_MEMORY);
+        return;
     }
+    parts.places = slopes->places + at * slopes->most;
+    parts.key_slopes = slopes->slopes + at * slopes->most * d;
+    parts.taught = all_count(task) ? group->taught + at * task->most : parts.taught;
+    const TokenRow row = us_token_row(&task->tokens, number);
+    const int64_t keys = load_keys(task, number, row, &parts);
+    const KernelStatus status = differentiate(task, number, row, keys, &parts, &group->losses[at]);
+    if (status == KERNEL_OK) {
+        us_linear_store_float(task->query_slopes, number * n * d, n * d, parts.query_slopes);
+        us_linear_store_float(task->weight_slopes, number * n, n, parts.weight_slopes);
+        slopes->counts[at] = keys;
+    }
+    us_scratch_give_back(block);
+    note(task, status);
 }
 
-/* All rows of a sequence in their order. */
+/* ---- sequences ---- */
+
+static void *take_group(Group *group)
+{
+    const Task *task = group->task;
+    float *losses = NULL, **const arrays[] = {&losses, &group->taught};
+    const int64_t rows = group->slopes.group, sides[][2] = {{rows, sizeof(double) / sizeof(float)}, {rows, task->most}};
+    void *const block = attention_take_arrays(task->teacher != NULL && all_count(task) ? 2 : 1, arrays, sides);
+    group->losses = (void *)losses;
+    return block;
+}
+
+/* The group's loss. */
+static double differentiate_group(Group *group)
+{
+    Task *task = group->task;
+    double loss = 0;
+    group->seen = 0;
+    for (int64_t at = 0; at < group->rows; at++) {
+        group->slopes.counts[at] = 0;
+        group->losses[at] = 0;
+        group->seen = larger(group->seen, us_token_row(&task->tokens, group->first + at).keys);
+    }
+    const int64_t work = us_scratch_count(group->rows * task->heads * task->depth, group->seen);
+    if (task->teacher != NULL && all_count(task)) {
+        run_pieces(ceiling(group->seen, KEYS), work, teach_keys, group);
+    }
+    run_pieces(group->rows, work, differentiate_row, group);
+    us_add_key_slopes(&group->slopes, group->rows);
+    for (int64_t at = 0; at < group->rows; at++) {
+        loss += group->losses[at];
+    }
+    return loss;
+}
+
 static void differentiate_sequence(void *context, int64_t sequence)
 {
     Task *task = context;
     const int64_t keys = us_token_keys(&task->tokens, sequence), d = task->depth;
-    double loss = 0;
-    Parts parts;
-    void *block = take_parts(task, &parts);
-    float *sums = us_scratch_array(us_scratch_count(keys, d), sizeof *sums);
-    KernelStatus status = block == NULL || sums == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
-    if (status == KERNEL_OK) {
-        memset(sums, 0, (size_t)(keys * d) * sizeof *sums);
-    }
     const TokenSpan rows = us_token_span(&task->tokens, sequence);
-    for (int64_t number = rows.begin; number < rows.end && status == KERNEL_OK; number++) {
-        const TokenRow row = us_token_row(&task->tokens, number);
-        const int64_t count = load_keys(task, number, row, &parts);
-        status = differentiate_row(task, number, row, count, &parts, &loss);
-        if (status == KERNEL_OK) {
-            store_slopes(task, number, count, &parts, sums);
+    Group group = {.task = task, .sequence = sequence,
+                   .slopes = {.most = task->most, .width = d, .group = us_row_group(task->most, d)}};
+    void *block = us_take_key_slopes(&group.slopes, keys), *of_group = take_group(&group);
+    if (block == NULL || of_group == NULL) {
+        note(task, KERNEL_NO_MEMORY);
+    } else {
+        double loss = 0;
+        for (group.first = rows.begin; group.first < rows.end; group.first += group.rows) {
+            group.rows = smaller(group.slopes.group, rows.end - group.first);
+            loss += differentiate_group(&group);
+        }
+        for (int64_t key = 0; key < keys; key++) {
+            const int64_t at = us_token_key(&task->tokens, sequence, key);
+            us_linear_store_float(task->key_slopes, at * d, d, group.slopes.sums + key * d);
+        }
+        if (task->losses != NULL) {
+            task->losses[sequence] = loss;
         }
     }
-    for (int64_t key = 0; key < keys && status == KERNEL_OK; key++) {
-        us_linear_store_float(task->key_slopes, us_token_key(&task->tokens, sequence, key) * d, d, sums + key * d);
-    }
-    us_scratch_give_back(sums);
+    us_scratch_give_back(of_group);
     us_scratch_give_back(block);
-    if (task->losses != NULL) {
-        task->losses[sequence] = loss;
-    }
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
-    }
 }
 
 /* ---- kernels ---- */
@@ -274,18 +291,20 @@ static KernelStatus run(Task *task)
     task->heads = last_size(task->query, 2);
     task->depth = last_size(task->query, 1);
     task->status = us_check_tokens(&task->tokens);
-    if (task->status == KERNEL_OK && !us_view_is_absent(task->selected)) {
-        task->status = us_check_selected(&task->tokens, task->selected, 1);
+    if (task->status == KERNEL_OK) {
+        task->most = us_longest_keys(&task->tokens);
+    }
+    if (task->status == KERNEL_OK && !all_count(task)) {
+        task->status = us_check_selected(&task->tokens, task->selected, 1, &task->most);
     }
     if (task->status != KERNEL_OK) {
         return task->status;
     }
-    task->most = us_view_is_absent(task->selected) ? us_longest_keys(&task->tokens) : last_size(task->selected, 1);
     attention_fill_zeros(task->query_slopes);
     attention_fill_zeros(task->key_slopes);
     attention_fill_zeros(task->weight_slopes);
-    run_pieces(us_token_sequences(&task->tokens), us_scratch_count(us_view_elements(task->query), task->most),
-               differentiate_sequence, task);
+    run_divided_pieces(us_token_sequences(&task->tokens), us_row_group(task->most, task->depth),
+                       us_scratch_count(us_view_elements(task->query), task->most), differentiate_sequence, task);
     return task->status;
 }
 
@@ -310,11 +329,12 @@ KernelStatus us_indexer_loss_backward(const View *views, const void *attributes)
     const View *query = &views[BY_QUERY], *rotary = &views[BY_ROTARY_QUERY];
     const int64_t key_heads = last_size(&views[BY_KEY], 2);
     const Teacher teacher = {query, &views[BY_KEY], rotary, &views[BY_ROTARY_KEY], &views[BY_MAXIMUM], &views[BY_SUM],
-                             &views[INDEX_MAXIMUM], &views[INDEX_SUM], listed->scale, key_heads, last_size(query, 2) / key_heads,
-                             last_size(query, 1), us_view_is_absent(rotary) ? 0 : last_size(rotary, 1)};
+                             listed->scale, key_heads, last_size(query, 2) / key_heads, last_size(query, 1),
+                             us_view_is_absent(rotary) ? 0 : last_size(rotary, 1)};
     Task task = {.query = &views[OF_QUERY], .key = &views[OF_KEY], .weights = &views[OF_WEIGHTS], .selected = &views[OF_SELECTED],
                  .query_slopes = &views[TO_QUERY], .key_slopes = &views[TO_KEY], .weight_slopes = &views[TO_WEIGHTS],
-                 .teacher = &teacher, .tokens = {listed->layout, &views[OF_QUERY], &views[OF_KEY], &rows, &keys, &absent}};
+                 .teacher = &teacher, .index_maximum = &views[INDEX_MAXIMUM], .index_sum = &views[INDEX_SUM],
+                 .tokens = {listed->layout, &views[OF_QUERY], &views[OF_KEY], &rows, &keys, &absent}};
     const int64_t sequences = us_token_sequences(&task.tokens);
     task.losses = us_scratch_array(sequences, sizeof *task.losses);
     const KernelStatus status = task.losses == NULL ? KERNEL_NO_MEMORY : run(&task);

@@ -1,11 +1,10 @@
 #include "kernels/attention/sparse.h"
 
+#include "kernels/attention/key_slopes.h"
 #include "kernels/attention/tiles.h"
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
-
-#include <string.h>
 
 enum { OF_QUERY, OF_KEY, OF_VALUE, OF_INDICES, OF_ROW_LENGTHS, OF_KEY_LENGTHS, OF_PAGES, OF_ROTARY_QUERY, OF_ROTARY_KEY, OF_OUT,
        OF_MAXIMUM, OF_SUM, OF_SLOPES, OF_QUERY_SLOPES, OF_KEY_SLOPES, OF_VALUE_SLOPES, OF_ROTARY_QUERY_SLOPES,
@@ -24,25 +23,45 @@ typedef struct Task {
 typedef struct Parts {
     float *query, *keys, *values, *scores, *out; /* query and keys with both parts side by side */
     float *maxima, *sums;
-    float *slopes, *score_slopes, *query_slopes, *key_slopes, *value_slopes; /* of a gradient */
     int64_t *places; /* keys of their sequence */
+    float *slopes, *score_slopes, *query_slopes; /* of a gradient */
+    float *key_slopes;                           /* of a key: its own, its other part's, then the value's */
 } Parts;
 
-static int64_t last_size(const View *view, int32_t from_the_end)
+/* A row and the keys that it selects and sees. */
+typedef struct Row {
+    Task *task;
+    int64_t number, sequence, keys;
+    Parts parts;
+} Row;
+
+/* Rows of a sequence that follow each other. */
+typedef struct Group {
+    Task *task;
+    KeySlopes slopes;
+    int64_t first;
+} Group;
+
+static void note(Task *task, KernelStatus status)
 {
-    return view->shape[view->rank - from_the_end];
+    if (status != KERNEL_OK) {
+        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
+    }
 }
 
+/* For the gradients others have the places. */
 static void *take_parts(const Task *task, Parts *parts, bool backward)
 {
     const int64_t n = task->heads, d = task->depth, both = task->depth + task->rotary, k = task->most;
     float *places, **const arrays[] = {&parts->query, &parts->keys, &parts->values, &parts->scores, &parts->out, &parts->maxima,
-                                       &parts->sums, &places, &parts->slopes, &parts->score_slopes, &parts->query_slopes,
-                                       &parts->key_slopes, &parts->value_slopes};
-    const int64_t sides[][2] = {{n, both}, {k, both}, {k, d}, {n, k}, {n, d}, {n, 1}, {n, 1},
-                                {k, sizeof(int64_t) / sizeof(float)}, {n, d}, {n, k}, {n, both}, {k, both}, {k, d}};
-    void *const block = attention_take_arrays(backward ? 13 : 8, arrays, sides);
-    parts->places = block == NULL ? NULL : (void *)places;
+                                       &parts->sums, backward ? &parts->slopes : &places, &parts->score_slopes,
+                                       &parts->query_slopes};
+    const int64_t last = backward ? n * d : us_scratch_count(k, sizeof(int64_t) / sizeof(float));
+    const int64_t sides[][2] = {{n, both}, {k, both}, {k, d}, {n, k}, {n, d}, {n, 1}, {n, 1}, {last, 1}, {n, k}, {n, both}};
+    void *const block = attention_take_arrays(backward ? 10 : 8, arrays, sides);
+    if (block != NULL && !backward) {
+        parts->places = (void *)places;
+    }
     return block;
 }
 
@@ -57,67 +76,79 @@ static void load_both(const Task *task, int operand, int rotary, int64_t number,
     }
 }
 
-/* Loads the keys that the row selects and sees, and their values. How many there are. */
-static int64_t load_keys(const Task *task, int64_t number, TokenRow row, const Parts *parts)
+static void list_keys(Row *row)
 {
-    const int64_t block = task->sparse->block, d = task->depth;
-    int64_t count = 0;
-    for (int64_t i = 0; i < last_size(&task->views[OF_INDICES], 1); i++) {
-        const int64_t first = us_token_selected(&task->tokens, &task->views[OF_INDICES], number, i) * block;
+    const Task *task = row->task;
+    const TokenRow seen = us_token_row(&task->tokens, row->number);
+    const int64_t block = task->sparse->block, count = seen.sequence < 0 ? 0 : last_size(&task->views[OF_INDICES], 1);
+    row->sequence = seen.sequence;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t first = us_token_selected(&task->tokens, &task->views[OF_INDICES], row->number, i) * block;
         if (first < 0) {
             break;
         }
-        for (int64_t key = first; key < smaller(first + block, row.keys); key++, count++) {
-            const int64_t at = us_token_key(&task->tokens, row.sequence, key);
-            load_both(task, OF_KEY, OF_ROTARY_KEY, at, parts->keys + count * (d + task->rotary));
-            us_linear_load_float(task->value, at * d, d, parts->values + count * d);
-            parts->places[count] = key;
+        for (int64_t key = first; key < smaller(first + block, seen.keys); key++) {
+            row->parts.places[row->keys++] = key;
         }
     }
-    return count;
 }
 
-/* ---- rows ---- */
+/* ---- rows: each is divided as well, as long as no other thread has one ---- */
 
-static Matrix matrix(const float *rows, int64_t width)
+enum { SLICE = 256, COLUMNS = 128 }; /* keys; numbers of the result */
+
+/* Keys, their values and their scores, before these are scaled. */
+static void score_slice(void *context, int64_t piece)
 {
-    return matrix_of_rows(rows, DTYPE_FLOAT32, width);
+    Row *row = context;
+    Task *task = row->task;
+    const Parts *parts = &row->parts;
+    const int64_t d = task->depth, both = d + task->rotary, first = piece * SLICE, count = smaller(SLICE, row->keys - first);
+    for (int64_t i = first; i < first + count; i++) {
+        const int64_t at = us_token_key(&task->tokens, row->sequence, parts->places[i]);
+        load_both(task, OF_KEY, OF_ROTARY_KEY, at, parts->keys + i * both);
+        us_linear_load_float(task->value, at * d, d, parts->values + i * d);
+    }
+    note(task, attention_multiply_into(task->heads, count, both, float_rows(parts->query, both),
+                                       transposed(float_rows(parts->keys + first * both, both)),
+                                       float_rows(parts->scores + first, row->keys), false));
 }
 
-/* Scores of the keys that are loaded, before they are scaled. */
-static KernelStatus find_scores(const Task *task, int64_t number, int64_t keys, const Parts *parts)
+static int64_t work_of_row(const Row *row)
 {
-    const int64_t both = task->depth + task->rotary;
+    return us_scratch_count(row->keys, row->task->heads * row->task->depth);
+}
+
+static void find_scores(Row *row)
+{
+    Task *task = row->task;
+    list_keys(row);
     for (int64_t n = 0; n < task->heads; n++) {
-        load_both(task, OF_QUERY, OF_ROTARY_QUERY, number * task->heads + n, parts->query + n * both);
+        load_both(task, OF_QUERY, OF_ROTARY_QUERY, row->number * task->heads + n,
+                  row->parts.query + n * (task->depth + task->rotary));
     }
-    return attention_multiply_matrices(task->heads, keys, both, matrix(parts->query, both), transposed(matrix(parts->keys, both)),
-                                       parts->scores, false);
+    run_pieces(ceiling(row->keys, SLICE), work_of_row(row), score_slice, row);
 }
 
-/* Scores become weights. */
-static void weigh(const Task *task, int64_t keys, const Parts *parts)
+/* Scores of a head become weights. */
+static void weigh_head(void *context, int64_t n)
 {
-    for (int64_t n = 0; n < task->heads; n++) {
-        float *scores = parts->scores + n * keys;
-        const float maximum = attention_scale(scores, keys, task->sparse->scale, NULL, 0);
-        const float sum = attention_exponentials(scores, keys, maximum == -INFINITY ? 0 : maximum);
-        attention_multiply(scores, keys, sum == 0 ? 0 : 1 / sum);
-        parts->maxima[n] = maximum;
-        parts->sums[n] = sum;
-    }
+    const Row *row = context;
+    float *scores = row->parts.scores + n * row->keys;
+    const float maximum = attention_scale(scores, row->keys, row->task->sparse->scale, NULL, 0);
+    const float sum = attention_exponentials(scores, row->keys, maximum == -INFINITY ? 0 : maximum);
+    attention_multiply(scores, row->keys, sum == 0 ? 0 : 1 / sum);
+    row->parts.maxima[n] = maximum;
+    row->parts.sums[n] = sum;
 }
 
-static KernelStatus attend(const Task *task, int64_t number, TokenRow row, const Parts *parts)
+static void sum_columns(void *context, int64_t piece)
 {
-    const int64_t keys = row.sequence < 0 ? 0 : load_keys(task, number, row, parts);
-    const KernelStatus status = find_scores(task, number, keys, parts);
-    if (status != KERNEL_OK) {
-        return status;
-    }
-    weigh(task, keys, parts);
-    return attention_multiply_matrices(task->heads, task->depth, keys, matrix(parts->scores, keys),
-                                       matrix(parts->values, task->depth), parts->out, false);
+    const Row *row = context;
+    Task *task = row->task;
+    const int64_t first = piece * COLUMNS, d = task->depth, count = smaller(COLUMNS, d - first);
+    note(task, attention_multiply_into(task->heads, count, row->keys, float_rows(row->parts.scores, row->keys),
+                                       float_rows(row->parts.values + first, d), float_rows(row->parts.out + first, d), false));
 }
 
 static void store_statistic(const Task *task, int operand, int64_t number, const float *from)
@@ -127,20 +158,21 @@ static void store_statistic(const Task *task, int operand, int64_t number, const
     }
 }
 
-static void run_row(void *context, int64_t number)
+static void attend_row(void *context, int64_t number)
 {
     Task *task = context;
-    Parts parts;
-    void *block = take_parts(task, &parts, false);
-    const KernelStatus status = block == NULL ? KERNEL_NO_MEMORY
-                                              : attend(task, number, us_token_row(&task->tokens, number), &parts);
-    if (status == KERNEL_OK) {
-        us_linear_store_float(&task->views[OF_OUT], number * task->heads * task->depth, task->heads * task->depth, parts.out);
-        store_statistic(task, OF_MAXIMUM, number, parts.maxima);
-        store_statistic(task, OF_SUM, number, parts.sums);
-    } else {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
+    Row row = {.task = task, .number = number};
+    void *block = take_parts(task, &row.parts, false);
+    if (block == NULL) {
+        note(task, KERNEL_NO_MEMORY);
+        return;
     }
+    find_scores(&row);
+    run_pieces(task->heads, us_scratch_count(task->heads, row.keys), weigh_head, &row);
+    run_pieces(ceiling(task->depth, COLUMNS), work_of_row(&row), sum_columns, &row);
+    us_linear_store_float(&task->views[OF_OUT], number * task->heads * task->depth, task->heads * task->depth, row.parts.out);
+    store_statistic(task, OF_MAXIMUM, number, row.parts.maxima);
+    store_statistic(task, OF_SUM, number, row.parts.sums);
     us_scratch_give_back(block);
 }
 
@@ -163,29 +195,32 @@ static void find_slopes(const Task *task, int64_t keys, const Parts *parts)
     }
 }
 
-/* Of the keys that are loaded. */
-static KernelStatus differentiate_row(const Task *task, int64_t number, int64_t keys, const Parts *parts)
+static KernelStatus differentiate(Row *row)
 {
-    const int64_t n = task->heads, d = task->depth, both = d + task->rotary;
+    const Task *task = row->task;
+    const Parts *parts = &row->parts;
+    const int64_t n = task->heads, d = task->depth, both = d + task->rotary, number = row->number;
+    find_scores(row);
+    const int64_t keys = row->keys;
     us_linear_load_float(&task->views[OF_OUT], number * n * d, n * d, parts->out);
     us_linear_load_float(&task->views[OF_SLOPES], number * n * d, n * d, parts->slopes);
     us_linear_load_float(&task->views[OF_MAXIMUM], number * n, n, parts->maxima);
     us_linear_load_float(&task->views[OF_SUM], number * n, n, parts->sums);
-    KernelStatus status = find_scores(task, number, keys, parts);
-    const Matrix values = transposed(matrix(parts->values, d)), slopes = matrix(parts->slopes, d);
-    const Matrix query = matrix(parts->query, both);
-    const Matrix weights = matrix(parts->scores, keys), score_slopes = matrix(parts->score_slopes, keys);
-    status = status != KERNEL_OK ? status : attention_multiply_matrices(n, keys, d, slopes, values, parts->score_slopes, false);
+    const Matrix values = transposed(float_rows(parts->values, d)), slopes = float_rows(parts->slopes, d);
+    const Matrix query = float_rows(parts->query, both);
+    const Matrix weights = float_rows(parts->scores, keys), score_slopes = float_rows(parts->score_slopes, keys);
+    KernelStatus status = attention_multiply_matrices(n, keys, d, slopes, values, parts->score_slopes, false);
     if (status != KERNEL_OK) {
         return status;
     }
     find_slopes(task, keys, parts);
-    status = attention_multiply_matrices(n, both, keys, score_slopes, matrix(parts->keys, both), parts->query_slopes, false);
-    status = status != KERNEL_OK
-                 ? status
-                 : attention_multiply_matrices(keys, both, n, transposed(score_slopes), query, parts->key_slopes, false);
+    status = attention_multiply_matrices(n, both, keys, score_slopes, float_rows(parts->keys, both), parts->query_slopes, false);
+    status = status != KERNEL_OK ? status
+                                 : attention_multiply_into(keys, both, n, transposed(score_slopes), query,
+                                                           float_rows(parts->key_slopes, both + d), false);
     return status != KERNEL_OK ? status
-                               : attention_multiply_matrices(keys, d, n, transposed(weights), slopes, parts->value_slopes, false);
+                               : attention_multiply_into(keys, d, n, transposed(weights), slopes,
+                                                         float_rows(parts->key_slopes + both, both + d), false);
 }
 
 static void store_both(const Task *task, int operand, int rotary, int64_t number, const float *from)
@@ -204,17 +239,6 @@ static void store_query_slopes(const Task *task, int64_t number, const Parts *pa
     }
 }
 
-/* Slopes of the row's keys, one behind the other the key's, its other part's and the value's. */
-static void add_keys(const Task *task, int64_t keys, const Parts *parts, float *sums)
-{
-    const int64_t d = task->depth, both = d + task->rotary;
-    for (int64_t i = 0; i < keys; i++) {
-        float *sum = sums + parts->places[i] * (both + d);
-        attention_add(sum, parts->key_slopes + i * both, both);
-        attention_add(sum + both, parts->value_slopes + i * d, d);
-    }
-}
-
 static void store_key_slopes(const Task *task, int64_t number, float *sum)
 {
     const int64_t d = task->depth, both = d + task->rotary;
@@ -226,35 +250,57 @@ static void store_key_slopes(const Task *task, int64_t number, float *sum)
     store_both(task, OF_KEY_SLOPES, OF_ROTARY_KEY_SLOPES, number, sum);
 }
 
-/* All rows of a sequence in their order. */
+/* Of the slopes of a key. */
+static int64_t width_of(const Task *task)
+{
+    return 2 * task->depth + task->rotary;
+}
+
+static void differentiate_row(void *context, int64_t at)
+{
+    const Group *group = context;
+    Task *task = group->task;
+    const KeySlopes *slopes = &group->slopes;
+    Row row = {.task = task, .number = group->first + at};
+    void *block = take_parts(task, &row.parts, true);
+    slopes->counts[at] = 0;
+    if (block == NULL) {
+        note(task, KERNEL_NO_MEMORY);
+        return;
+    }
+    row.parts.places = slopes->places + at * slopes->most;
+    row.parts.key_slopes = slopes->slopes + at * slopes->most * slopes->width;
+    const KernelStatus status = differentiate(&row);
+    if (status == KERNEL_OK) {
+        store_query_slopes(task, row.number, &row.parts);
+        slopes->counts[at] = row.keys;
+    }
+    us_scratch_give_back(block);
+    note(task, status);
+}
+
 static void differentiate_sequence(void *context, int64_t sequence)
 {
     Task *task = context;
-    const int64_t keys = us_token_keys(&task->tokens, sequence), width = 2 * task->depth + task->rotary;
-    Parts parts;
-    void *block = take_parts(task, &parts, true);
-    float *sums = us_scratch_array(us_scratch_count(keys, width), sizeof *sums);
-    KernelStatus status = block == NULL || sums == NULL ? KERNEL_NO_MEMORY : KERNEL_OK;
-    if (status == KERNEL_OK) {
-        memset(sums, 0, (size_t)(keys * width) * sizeof *sums);
-    }
+    const int64_t keys = us_token_keys(&task->tokens, sequence), width = width_of(task);
+    const int64_t together = us_row_group(task->most, width);
+    const bool alone = are_enough(us_token_sequences(&task->tokens), together);
     const TokenSpan rows = us_token_span(&task->tokens, sequence);
-    for (int64_t number = rows.begin; number < rows.end && status == KERNEL_OK; number++) {
-        const int64_t count = load_keys(task, number, us_token_row(&task->tokens, number), &parts);
-        status = differentiate_row(task, number, count, &parts);
-        if (status == KERNEL_OK) {
-            store_query_slopes(task, number, &parts);
-            add_keys(task, count, &parts, sums);
-        }
+    Group group = {.task = task, .slopes = {.most = task->most, .width = width, .group = alone ? 1 : together}};
+    void *block = us_take_key_slopes(&group.slopes, keys);
+    if (block == NULL) {
+        note(task, KERNEL_NO_MEMORY);
+        return;
     }
-    for (int64_t key = 0; key < keys && status == KERNEL_OK; key++) {
-        store_key_slopes(task, us_token_key(&task->tokens, sequence, key), sums + key * width);
+    for (group.first = rows.begin; group.first < rows.end; group.first += group.slopes.group) {
+        const int64_t count = smaller(group.slopes.group, rows.end - group.first);
+        run_pieces(count, us_scratch_count(count * task->heads * width, task->most), differentiate_row, &group);
+        us_add_key_slopes(&group.slopes, count);
     }
-    us_scratch_give_back(sums);
+    for (int64_t key = 0; key < keys; key++) {
+        store_key_slopes(task, us_token_key(&task->tokens, sequence, key), group.slopes.sums + key * width);
+    }
     us_scratch_give_back(block);
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
-    }
 }
 
 /* ---- kernels ---- */
@@ -265,11 +311,12 @@ static Task task_of(const View *views, const SparseAttention *sparse)
     Task task = {.views = views, .sparse = sparse, .heads = last_size(query, 2), .depth = last_size(query, 1),
                  .value = &views[us_view_is_absent(&views[OF_VALUE]) ? OF_KEY : OF_VALUE],
                  .rotary = us_view_is_absent(rotary) ? 0 : last_size(rotary, 1),
-                 .most = us_scratch_count(last_size(&views[OF_INDICES], 1), sparse->block),
                  .tokens = {sparse->layout, query, &views[OF_KEY], &views[OF_ROW_LENGTHS], &views[OF_KEY_LENGTHS],
                             &views[OF_PAGES]}};
     task.status = us_check_tokens(&task.tokens);
-    task.status = task.status != KERNEL_OK ? task.status : us_check_selected(&task.tokens, &views[OF_INDICES], sparse->block);
+    if (task.status == KERNEL_OK) {
+        task.status = us_check_selected(&task.tokens, &views[OF_INDICES], sparse->block, &task.most);
+    }
     return task;
 }
 
@@ -282,7 +329,7 @@ KernelStatus us_sparse_attention(const View *views, const void *attributes)
 {
     Task task = task_of(views, attributes);
     if (task.status == KERNEL_OK) {
-        run_pieces(us_token_rows(&task.tokens), work_of(&task), run_row, &task);
+        run_divided_pieces(us_token_rows(&task.tokens), ceiling(task.most, SLICE), work_of(&task), attend_row, &task);
     }
     return task.status;
 }
@@ -296,7 +343,8 @@ KernelStatus us_sparse_attention_backward(const View *views, const void *attribu
         }
     }
     if (task.status == KERNEL_OK) {
-        run_pieces(us_token_sequences(&task.tokens), work_of(&task), differentiate_sequence, &task);
+        run_divided_pieces(us_token_sequences(&task.tokens), us_row_group(task.most, width_of(&task)), work_of(&task),
+                           differentiate_sequence, &task);
     }
     return task.status;
 }

@@ -136,12 +136,16 @@ void *attention_take_arrays(int count, float **const *arrays, const int64_t (*si
     return block;
 }
 
-KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds)
+KernelStatus attention_multiply_into(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, Matrix c, bool adds)
 {
-    const Matrix result = matrix_of_rows(c, DTYPE_FLOAT32, n);
-    const Matmul product = {.m = m, .n = n, .k = k, .a = a, .b = b, .addend = adds ? result : (Matrix){0}, .c = result,
+    const Matmul product = {.m = m, .n = n, .k = k, .a = a, .b = b, .addend = adds ? c : (Matrix){0}, .c = c,
                             .compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {adds ? 1 : 0}, .undivided = true};
     return us_matmul(&product);
+}
+
+KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds)
+{
+    return attention_multiply_into(m, n, k, a, b, float_rows(c, n), adds);
 }
 
 void attention_load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to)
@@ -166,12 +170,29 @@ bool attention_is_given(const Head *head, int operand)
     return !us_view_is_absent(&head->views[operand]);
 }
 
-bool attention_is_seen(const AttentionSequence *sequence, Tile tile)
+/* Of the blocks that a tile has scores of; without blocks true. */
+static bool keeps_a_block(const Head *head, Tile tile)
 {
+    const int64_t rows = head->attention->mask_rows, keys = head->attention->mask_keys, step = head->views[MASK].strides[3];
+    const int64_t end = smaller(tile.row + tile.rows, head->sequence->seen_rows);
+    for (int64_t row = tile.row; rows > 0 && row < end; row = (row / rows + 1) * rows) {
+        const uint8_t *mask = attention_place(head, MASK, row / rows);
+        for (int64_t block = tile.key / keys; block <= (tile.key + tile.keys - 1) / keys; block++) {
+            if (mask[block * step] != 0) {
+                return true;
+            }
+        }
+    }
+    return rows == 0;
+}
+
+bool attention_is_seen(const Head *head, Tile tile)
+{
+    const AttentionSequence *sequence = head->sequence;
     const int64_t row = tile.row - sequence->row_begin;
     const bool in_band = tile.key <= row + tile.rows - 1 + sequence->high &&
                          tile.key + tile.keys - 1 >= row + sequence->low;
-    return in_band || tile.key < sequence->prefix;
+    return (in_band || tile.key < sequence->prefix) && keeps_a_block(head, tile);
 }
 
 static void leave_out(float *t, int64_t begin, int64_t end)

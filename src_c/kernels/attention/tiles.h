@@ -57,6 +57,11 @@ US_ALWAYS_INLINE float inner_product(const float *a, const float *b, int64_t cou
     return sum_of_parts(parts);
 }
 
+static inline Matrix float_rows(const float *rows, int64_t width)
+{
+    return matrix_of_rows(rows, DTYPE_FLOAT32, width);
+}
+
 static inline Matrix transposed(Matrix matrix)
 {
     const int64_t row = matrix.row;
@@ -80,13 +85,14 @@ void *attention_place(const Head *head, int operand, int64_t row);
 Matrix attention_matrix_at(const Head *head, int operand, int64_t row);
 /* Arrays of so many rows and columns in one block of scratch memory; NULL: no memory. */
 void *attention_take_arrays(int count, float **const *arrays, const int64_t (*sides)[2]);
-/* c = a b, or c += a b. */
+/* c = a b, or c += a b; without strides its rows follow each other. */
+KernelStatus attention_multiply_into(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, Matrix c, bool adds);
 KernelStatus attention_multiply_matrices(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float *c, bool adds);
 void attention_load_row(const Head *head, int operand, int64_t row, int64_t first, int64_t count, float *to);
 void attention_store_rows(const Head *head, int operand, int64_t row, int64_t rows, int64_t count, const float *from);
 bool attention_is_given(const Head *head, int operand);
 /* Whether any score of the tile is kept. */
-bool attention_is_seen(const AttentionSequence *sequence, Tile tile);
+bool attention_is_seen(const Head *head, Tile tile);
 /* Weights that the dropout's mask does not keep become 0, the others grow. */
 void attention_drop_row(const Head *head, Tile tile, int64_t i, float *weights);
 float attention_one_number(const Head *head, int operand);

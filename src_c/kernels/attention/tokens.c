@@ -153,12 +153,14 @@ int64_t us_token_selected(const Tokens *tokens, const View *indices, int64_t num
     return ((const int32_t *)indices->data)[offset + i * indices->strides[indices->rank - 1]];
 }
 
-KernelStatus us_check_selected(const Tokens *tokens, const View *indices, int64_t block)
+KernelStatus us_check_selected(const Tokens *tokens, const View *indices, int64_t block, int64_t *most)
 {
-    const int64_t count = indices->shape[indices->rank - 1];
+    const int64_t count = last_size(indices, 1);
+    *most = 0;
     for (int64_t number = 0; number < us_token_rows(tokens); number++) {
         const TokenRow row = us_token_row(tokens, number);
         const int64_t blocks = row.sequence < 0 ? 0 : ceiling(us_token_keys(tokens, row.sequence), block);
+        int64_t keys = 0;
         for (int64_t i = 0; row.sequence >= 0 && i < count; i++) {
             const int64_t selected = us_token_selected(tokens, indices, number, i);
             if (selected < 0) {
@@ -168,7 +170,9 @@ KernelStatus us_check_selected(const Tokens *tokens, const View *indices, int64_
                 return us_kernel_fault("row %lld selects block %lld of a sequence of %lld", (long long)number,
                                        (long long)selected, (long long)blocks);
             }
+            keys += bounded(row.keys - selected * block, 0, block);
         }
+        *most = larger(*most, keys);
     }
     return KERNEL_OK;
 }

@@ -26,6 +26,11 @@ typedef struct ListedTokens {
 } ListedTokens;
 View us_listed_lengths(const ListedTokens *listed, bool of_keys);
 
+static inline int64_t last_size(const View *view, int32_t from_the_end)
+{
+    return view->shape[view->rank - from_the_end];
+}
+
 /* A row of its sequence, and how many of the first keys it sees. */
 typedef struct TokenRow {
     int64_t sequence; /* -1: the row belongs to none */
@@ -50,8 +55,9 @@ int64_t us_token_keys(const Tokens *tokens, int64_t sequence);
 int64_t us_token_key(const Tokens *tokens, int64_t sequence, int64_t key);
 
 /* What rows select: indices [rows…, …, count] (int32), number b standing for the keys b * block … of the row's sequence. The
- * first negative number ends a row's; one behind its sequence is a fault, whether the row sees it or not. */
+ * first negative number ends a row's; one behind its sequence is a fault, whether the row sees it or not. *most: the largest
+ * number of keys that a row selects and sees. */
 int64_t us_token_selected(const Tokens *tokens, const View *indices, int64_t number, int64_t i);
-KernelStatus us_check_selected(const Tokens *tokens, const View *indices, int64_t block);
+KernelStatus us_check_selected(const Tokens *tokens, const View *indices, int64_t block, int64_t *most);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct Task {
     const View *views;
     float scale;
     int64_t group, key_depth, value_depth; /* heads of the value that share a key */
+    int64_t *begins;                       /* the first token of every sequence */
     KernelStatus status;
 } Task;
 
@@ -143,33 +144,49 @@ static int64_t first_place(const View *views, int64_t sequence, int64_t token)
     return whole_at(&views[OF_PLACES], token + behind);
 }
 
-/* All sequences in turn: they may have states in common. */
-static void run_head(void *context, int64_t head)
+static void run_sequence(const Task *task, int64_t sequence, int64_t head, const Parts *parts)
+{
+    const View *places = &task->views[OF_PLACES];
+    const bool placed = !us_view_is_absent(places);
+    const int64_t begin = task->begins[sequence], end = begin + whole_at(&task->views[OF_LENGTHS], sequence);
+    load_state(task, placed ? first_place(task->views, sequence, begin) : sequence, head, parts->state);
+    for (int64_t token = begin; token < end; token++) {
+        step(task, token, head, parts);
+        if (placed) {
+            store_state(task, whole_at(places, token), head, parts->state);
+        }
+    }
+    if (!placed) {
+        store_state(task, sequence, head, parts->state);
+    }
+}
+
+/* A head of one sequence, or of all in turn where they may have states in common. */
+static void run_piece(void *context, int64_t piece)
 {
     Task *task = context;
-    const View *lengths = &task->views[OF_LENGTHS], *places = &task->views[OF_PLACES];
-    const bool placed = !us_view_is_absent(places);
+    const int64_t heads = task->views[OF_VALUE].shape[1], first = piece / heads;
+    const int64_t end = us_view_is_absent(&task->views[OF_PLACES]) ? first + 1 : task->views[OF_LENGTHS].shape[0];
     Parts parts;
     void *block = take_parts(task, &parts);
     if (block == NULL) {
         __atomic_store_n(&task->status, KERNEL_NO_MEMORY, __ATOMIC_RELAXED);
         return;
     }
-    int64_t token = 0;
-    for (int64_t s = 0; s < lengths->shape[0]; s++) {
-        const int64_t end = token + whole_at(lengths, s);
-        load_state(task, placed ? first_place(task->views, s, token) : s, head, parts.state);
-        for (; token < end; token++) {
-            step(task, token, head, &parts);
-            if (placed) {
-                store_state(task, whole_at(places, token), head, parts.state);
-            }
-        }
-        if (!placed) {
-            store_state(task, s, head, parts.state);
-        }
+    for (int64_t sequence = first; sequence < end; sequence++) {
+        run_sequence(task, sequence, piece % heads, &parts);
     }
     us_scratch_give_back(block);
+}
+
+static void find_begins(const Task *task)
+{
+    const View *lengths = &task->views[OF_LENGTHS];
+    int64_t token = 0;
+    for (int64_t s = 0; s < lengths->shape[0]; s++) {
+        task->begins[s] = token;
+        token += whole_at(lengths, s);
+    }
 }
 
 KernelStatus us_delta_rule(const View *views, const void *attributes)
@@ -179,11 +196,21 @@ KernelStatus us_delta_rule(const View *views, const void *attributes)
     Task task = {.views = views, .scale = rule->scale, .group = value->shape[1] / views[OF_KEY].shape[1],
                  .key_depth = views[OF_KEY].shape[2], .value_depth = value->shape[2]};
     task.status = check_lengths(&views[OF_LENGTHS], value->shape[0], rule);
-    if (task.status == KERNEL_OK && !us_view_is_absent(&views[OF_PLACES])) {
+    const bool placed = !us_view_is_absent(&views[OF_PLACES]);
+    if (task.status == KERNEL_OK && placed) {
         task.status = check_places(views);
     }
-    if (task.status == KERNEL_OK) {
-        run_pieces(value->shape[1], us_scratch_count(us_view_elements(value), task.key_depth), run_head, &task);
+    if (task.status != KERNEL_OK) {
+        return task.status;
     }
+    const int64_t sequences = views[OF_LENGTHS].shape[0];
+    task.begins = us_scratch_array(sequences, sizeof *task.begins);
+    if (task.begins == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    find_begins(&task);
+    run_pieces((placed ? 1 : sequences) * value->shape[1], us_scratch_count(us_view_elements(value), task.key_depth), run_piece,
+               &task);
+    us_scratch_give_back(task.begins);
     return task.status;
 }

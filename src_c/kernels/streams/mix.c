@@ -3,6 +3,7 @@
 #include "kernels/attention/tiles.h"
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
+#include "kernels/scratch.h"
 
 #include <string.h>
 
@@ -13,14 +14,10 @@ typedef struct Task {
     int64_t streams, width;
 } Task;
 
-static Task task_of(const View *views, const View *x)
+static void run_tokens(const View *views, const View *x, ParallelBody *body)
 {
-    return (Task){views, x->shape[x->rank - 2], x->shape[x->rank - 1]};
-}
-
-static int64_t token_count(const View *x)
-{
-    return us_shape_elements(x->rank - 2, x->shape);
+    Task task = {views, x->shape[x->rank - 2], x->shape[x->rank - 1]};
+    run_pieces(us_shape_elements(x->rank - 2, x->shape), us_scratch_count(us_view_elements(x), task.streams), body, &task);
 }
 
 /* Some columns of all streams of a token. */
@@ -67,8 +64,7 @@ static void mix_token(void *context, int64_t token)
 KernelStatus us_mix_streams(const View *views, const void *attributes)
 {
     (void)attributes;
-    Task task = task_of(views, &views[OF_X]);
-    run_pieces(token_count(&views[OF_X]), us_view_elements(&views[OF_X]) * task.streams, mix_token, &task);
+    run_tokens(views, &views[OF_X], mix_token);
     return KERNEL_OK;
 }
 
@@ -112,7 +108,6 @@ static void differentiate_token(void *context, int64_t token)
 KernelStatus us_mix_streams_backward(const View *views, const void *attributes)
 {
     (void)attributes;
-    Task task = task_of(views, &views[BY_X]);
-    run_pieces(token_count(&views[BY_X]), us_view_elements(&views[BY_X]) * task.streams, differentiate_token, &task);
+    run_tokens(views, &views[BY_X], differentiate_token);
     return KERNEL_OK;
 }

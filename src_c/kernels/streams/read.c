@@ -110,21 +110,20 @@ static void read_block(void *context, int64_t piece)
     const int64_t first = piece * task->block, tokens = smaller(task->block, task->tokens - first);
     const int64_t numbers = task->streams * task->width, k = task->mixing;
     const bool scales = !us_view_is_absent(&task->views[OF_GAMMA]);
-    float *x, *scaled, *gamma, *phi, *products, **const arrays[] = {&x, &products, &phi, &scaled, &gamma};
-    const int64_t sides[][2] = {{tokens, numbers}, {tokens, k}, {k, numbers}, {tokens, numbers}, {1, numbers}};
-    void *block = attention_take_arrays(scales ? 5 : 3, arrays, sides);
+    float *x, *products, *scaled, *gamma, **const arrays[] = {&x, &products, &scaled, &gamma};
+    const int64_t sides[][2] = {{tokens, numbers}, {tokens, k}, {tokens, numbers}, {1, numbers}};
+    void *block = attention_take_arrays(scales ? 4 : 2, arrays, sides);
     if (block == NULL) {
         note(task, KERNEL_NO_MEMORY);
         return;
     }
     us_linear_load_float(&task->views[OF_X], first * numbers, tokens * numbers, x);
-    us_linear_load_float(&task->views[OF_PHI], 0, k * numbers, phi);
     if (scales) {
         scale_rows(task, x, tokens, gamma, scaled);
     }
     const KernelStatus status =
-        attention_multiply_matrices(tokens, k, numbers, matrix_of_rows(scales ? scaled : x, DTYPE_FLOAT32, numbers),
-                                    transposed(matrix_of_rows(phi, DTYPE_FLOAT32, numbers)), products, false);
+        attention_multiply_matrices(tokens, k, numbers, float_rows(scales ? scaled : x, numbers),
+                                    transposed(us_matrix_of_view(&task->views[OF_PHI])), products, false);
     for (int64_t t = 0; t < tokens && status == KERNEL_OK; t++) {
         finish_token(task, first + t, x + t * numbers, products + t * k);
     }

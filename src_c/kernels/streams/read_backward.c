@@ -146,7 +146,7 @@ static KernelStatus differentiate_block(const Task *task, Columns *columns, int6
                                         int64_t count)
 {
     const int64_t n = task->streams, d = task->width, k = task->mixing, tokens = smaller(TOKENS, task->tokens - first);
-    const Matrix products = matrix_of_rows(task->products + first * k, DTYPE_FLOAT32, k);
+    const Matrix products = float_rows(task->products + first * k, k);
     for (int64_t t = 0; t < tokens; t++) {
         load(task, BY_X, ((first + t) * n + stream) * d + column, count, columns->x + t * count);
         for (int64_t c = 0; c < count; c++) {
@@ -154,10 +154,10 @@ static KernelStatus differentiate_block(const Task *task, Columns *columns, int6
         }
     }
     KernelStatus status = attention_multiply_matrices(tokens, count, k, products,
-                                                      matrix_of_rows(columns->phi, DTYPE_FLOAT32, count), columns->slopes, false);
+                                                      float_rows(columns->phi, count), columns->slopes, false);
     status = status != KERNEL_OK ? status
                                  : attention_multiply_matrices(k, count, tokens, transposed(products),
-                                                               matrix_of_rows(columns->scaled, DTYPE_FLOAT32, count),
+                                                               float_rows(columns->scaled, count),
                                                                columns->of_phi, true);
     for (int64_t t = 0; t < tokens && status == KERNEL_OK; t++) {
         store_slopes(task, columns, first + t, t, stream, column, count);

@@ -5,7 +5,7 @@
 
 #include "kernels/kernels.h"
 
-enum { STREAM_LIMIT = 8, MIX_LIMIT = 64 /* numbers that a token's mixing has */ };
+enum { STREAM_LIMIT = 8, MIX_LIMIT = STREAM_LIMIT * (STREAM_LIMIT + 2) /* numbers that a token's mixing has */ };
 
 /* out[j] = the sum over i of mix[i, j] * x[i], + weights[j] * layer.
  * views: x [tokens…, N, D], mix [tokens…, N, N], layer [tokens…, D], weights [tokens…, N], out as x. */
