@@ -253,7 +253,7 @@ def test_a_step_of_decoding(size):
 
 @pytest.mark.parametrize("lengths, block, size", [
     ([1, 8, 0], 0, 4), ([1, -1, 0], 0, 4), ([1, 2**63 - 1, 0], 0, 4), ([1, 5, 0], -1, 4), ([1, 5, 0], 2**62, 4),
-    ([0, -(2**63), 0], 0, 1), ([0, 2**62, 0], 3, 2**62)])  # fmt: skip
+    ([0, -(2**63), 0], 0, 1), ([0, 2**62, 0], 3, 2**62), ([0, 2**63 - 1, 0], 0, 2**62)])  # fmt: skip
 def test_a_step_without_a_block(lengths, block, size):
     seen = [tensor(values, "I64") for values in ([7, 7, 7], [8, 8, 8], lengths, [9, 9, 9])]
     said = fault("AdvanceStep", seen[0], tensor([[1], [2]], "I64"), *seen[1:], tensor([[0, 1], [0, block], [0, 1]], "I64"),

@@ -279,7 +279,7 @@ KernelStatus us_take_pages(const View *views, const void *attributes)
 static int64_t slot_in_blocks(const View *blocks, int64_t sequence, int64_t position, int64_t block_size)
 {
     int64_t slot = -1;
-    if (position >= 0 && position / block_size < blocks->shape[1]) {
+    if (position >= 0 && position < INT64_MAX && position / block_size < blocks->shape[1]) { /* there is one length more */
         const int64_t block = page_at(blocks, sequence, position / block_size);
         if (block < 0 || __builtin_mul_overflow(block, block_size, &slot) ||
             __builtin_add_overflow(slot, position % block_size, &slot)) {
