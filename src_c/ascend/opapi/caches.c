@@ -176,7 +176,7 @@ bool op_lies_page_by_page(const Operand *cache)
     const View *view = &cache->view;
     bool behind = true;
     int64_t page = 1;
-    for (int32_t axis = view->rank - 1; axis > 0; axis--) {
+    for (int32_t axis = view->rank - 1; axis > 0 && !op_empty(cache); axis--) { /* an empty one has any sizes */
         behind = behind && (view->shape[axis] == 1 || view->strides[axis] == page);
         page *= view->shape[axis];
     }
