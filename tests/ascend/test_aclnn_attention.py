@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from tests.ascend.attention import AXES, FAR, attention, back, kept, laid_out, near
-from tests.ascend.calling import call, drawn, empty, tensor
+from tests.ascend.calling import call, drawn, empty, refusal, tensor
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import expanded, ffi, lib
 
 
 def check(kind="F32", layout="BNSD", heads=4, key_heads=2, rows=5, keys=7, depth=8, value_depth=8, mode=None, mask=None,
@@ -92,6 +94,18 @@ def test_shifts():
 def test_dropout():
     check(keep=0.7)
     check(keep=0.5, mode=3, rows=140, keys=150, heads=2, key_heads=2)
+
+
+def test_more_scores_than_are_counted():
+    """2^64 of them have no mask of one byte."""
+    heads, tokens = 256, 2**28
+    of = lambda kind, *shape: expanded(pages.KINDS[kind], shape)
+    rows, statistics = [of("F16", tokens, heads, 8) for _ in range(4)], [of("F32", tokens, heads, 8) for _ in range(2)]
+    ends = lib.aclCreateIntArray(ffi.new("int64_t[]", [tokens]), 1)
+    told = [refusal("FlashAttentionVarLenScoreV4", *rows[:3], None, drop, None, None, None, ends, ends, 0.5, 1.0, 9, 9, heads, b"TND",
+                    0, 0, None, *statistics, None, rows[3]) for drop in (None, tensor([255], "U8"))]  # fmt: skip
+    assert lib.aclDestroyIntArray(ends) == 0
+    assert told[0][0] == 0 and told[1] == (161002, "aclnnFlashAttentionVarLenScoreV4/dropMaskOptional/elements")
 
 
 def test_no_rows():

@@ -1,5 +1,6 @@
 /* Attention: the rows and keys of every sequence, and the band of the sparse mode. */
 #include "ascend/opapi/attention_parts.h"
+#include "kernels/scratch.h"
 
 int64_t sequence_count(const AttentionCall *call, const Operand4 *of)
 {
@@ -85,6 +86,12 @@ int64_t length_of(IntArguments lengths, int64_t sequence, int64_t whole)
     return lengths.count == 0 ? whole : lengths.values[lengths.count == 1 ? 0 : sequence];
 }
 
+int64_t with_scores(int64_t before, int64_t heads, int64_t rows, int64_t keys)
+{
+    int64_t count;
+    return __builtin_add_overflow(before, us_scratch_count(us_scratch_count(heads, rows), keys), &count) ? INT64_MAX : count;
+}
+
 void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention *attention)
 {
     int64_t rows = 0, scores = 0;
@@ -104,7 +111,7 @@ void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention
         sequence->seen_rows = length_of(call->query_lengths, s, sequence->query_count);
         sequence->key_count = shared_keys(call) + length_of(call->key_lengths, s, sequence->key_count);
         rows += sequence->query_count;
-        scores += call->heads * sequence->query_count * sequence->key_count;
+        scores = with_scores(scores, call->heads, sequence->query_count, sequence->key_count);
     }
     const int64_t cut = call->mode > MODE_PREFIX_SMALL ? cut_sequence(call, sequences, attention->of) : -1;
     for (int64_t s = 0; s < sequences; s++) {
