@@ -167,8 +167,11 @@ def test_latent_numbers_as_integers(kind, mode, which):
     scales = scale_of((1, 32), 9) if keys else None, scale_of((96,), 10) if latent else None
     offsets = scale_of((32,), 11) if keys else None, None  # which change nothing
     of = Kv(kind, mode, kinds=("I8" if keys else kind, "I8" if latent else kind), scales=scales, offsets=offsets)
-    for second in (False, True):
-        of.run(second, "gaps", True)
+    of.run(False, "gaps", True)
+    shaped = lambda numbers, *rest: tuple(None if each is None else each.reshape(*rest, -1) for each in numbers)
+    for rest in ((), (1,)):  # the second version's have one number of dimensions
+        of.scales, of.offsets = shaped(scales, *rest), shaped(offsets, *rest)
+        of.run(True, "gaps", True)
     of.scales = tuple(None if scale is None else scale.ravel()[:1] for scale in scales)
     of.run(False, "row-major", False)
 

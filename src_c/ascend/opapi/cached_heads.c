@@ -227,6 +227,19 @@ static void require_scale(OpCall *op, const CachedKv *call, const Operand *cache
                          op_given(offset) && fits_heads(call, offset, depth));
 }
 
+/* Those of the second version are all lines, or all tables. */
+static void require_ranks(OpCall *op, const CachedKv *call)
+{
+    const Operand *const numbers[] = {call->k_scale, call->k_offset, call->ckv_scale, call->ckv_offset};
+    bool one = false, two = false;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        one = one || (op_given(numbers[i]) && numbers[i]->view.rank == 1);
+        two = two || (op_given(numbers[i]) && numbers[i]->view.rank == 2);
+    }
+    op_require(op, !call->second || !one || !two, call->k_scale->name, "ranks", op->invalid,
+               "of the scales and offsets some have one dimension, and others two");
+}
+
 /* ---- outputs ---- */
 
 static void require_output(OpCall *op, const CachedKv *call, const Operand *out, int64_t depth)
@@ -245,6 +258,7 @@ void op_require_cached_kv(OpCall *op, const CachedKv *call)
     require_index(op, call);
     require_scale(op, call, call->k_cache, call->k_scale, call->k_offset, key_depth(call));
     require_scale(op, call, call->ckv_cache, call->ckv_scale, call->ckv_offset, latent_depth(call));
+    require_ranks(op, call);
     op_require(op, is_paged(call) || is_apart(call) || !is_quantized(call), "cacheModeOptional", "quantized", op->invalid,
                "cacheModeOptional is %s: a cache without pages is not quantized", call->mode);
     if (call->outputs) {
