@@ -221,12 +221,16 @@ static void require_paged_lengths(OpCall *op, const PagedSelection *call)
                "%s has %lld entries for %lld sequences, or one that their %lld pages of %lld keys have no room for",
                call->lengths.name, (long long)call->lengths.count, (long long)sequences, (long long)columns, (long long)call->page);
     fits = call->rows.count == 0 || call->rows.count == sequences;
+    bool enough = true, several = false; /* keys for the tokens of each sequence; tokens in one */
     for (int64_t s = 0; s < sequences && fits && !op_refused(op); s++) {
         const int64_t rows = rows_of(call, s);
-        fits = rows >= 1 && rows <= (is_flat(call) ? PAGED_ROWS : rows_of_each(call)) && rows <= call->lengths.values[s];
+        fits = rows >= 1 && rows <= (is_flat(call) ? PAGED_ROWS : rows_of_each(call));
+        enough = enough && rows <= call->lengths.values[s];
+        several = several || rows > 1;
         packed += rows;
     }
-    op_require(op, fits && (!is_flat(call) || packed == op_size(call->query, 0)), call->rows.name, "values", op->invalid,
+    fits = fits && (enough || !several) && (!is_flat(call) || packed == op_size(call->query, 0));
+    op_require(op, fits, call->rows.name, "values", op->invalid,
                "%s has %lld entries for %lld sequences, or they do not have so many tokens, query being %s", call->rows.name,
                (long long)call->rows.count, (long long)sequences, op_shape_text(op, call->query));
     const int64_t most = longest / call->block + (longest % call->block > 0);
