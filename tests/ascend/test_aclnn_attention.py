@@ -10,10 +10,9 @@ from tests.conformance.ascend.aclnn_support import expanded, ffi, lib
 
 
 def check(kind="F32", layout="BNSD", heads=4, key_heads=2, rows=5, keys=7, depth=8, value_depth=8, mode=None, mask=None,
-          before=FAR, after=FAR, prefix=None, keep=1.0, shift=None, pse_type=None, batches=2, gaps="row-major"):
+          before=FAR, after=FAR, prefix=None, keep=1.0, shift=None, pse_type=None, batches=2, gaps="row-major", scale=0.3):
     q, k = drawn((batches, heads, rows, depth), 1, kind), drawn((batches, key_heads, keys, depth), 2, kind)
     v, dy = drawn((batches, key_heads, keys, value_depth), 3, kind), drawn((batches, heads, rows, value_depth), 4, kind)
-    scale = 0.3
     keeps = np.ones((batches, 1, rows, keys), bool)
     if mode is not None:
         keeps &= np.stack([kept(mode, rows, keys, before, after, p) for p in (prefix or [0] * batches)])[:, None]
@@ -82,6 +81,14 @@ def test_masks_and_rows_without_keys():
         for mode in (None, 1):
             check(mask=mask, mode=mode)
     check(mask=np.random.default_rng(2).random((200, 150)) < 0.5, rows=200, keys=150, mode=0, after=20)
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.7])
+def test_scales_that_are_not_above_zero(scale):
+    mask = np.random.default_rng(1).random((5, 7)) < 0.4
+    mask[2] = True
+    check(mask=mask, mode=0, after=3, scale=scale)
+    check(mask=mask, mode=1, scale=scale, shift=(2, 4, 5, 7), pse_type=0)
 
 
 def test_shifts():

@@ -91,3 +91,10 @@ def test_gradients(case, kind, layout):
     terms = 2 * case[5] * case[5] / 4
     for actual, values in zip(own, expected):
         near(actual, values, kind, terms)
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.2])
+def test_scales_that_are_not_above_zero(scale, monkeypatch):
+    monkeypatch.setitem(globals(), "SCALE", scale)
+    test_forward(CASES[3], "F16", "row-major")
+    test_gradients(CASES[3], "F16", "row-major")

@@ -129,12 +129,13 @@ typedef struct Row {
     Pair first, second;
 } Row;
 
-/* The row's scores, masked and not yet scaled. */
+/* The row's scores, scaled and masked. */
 static KernelStatus find_scores(const Task *task, const Row *row, const Parts *parts)
 {
     us_linear_load_float(&task->views[OF_QUERY], row_of(task, row->line, row->n, row->m) * task->depth, task->depth,
                          parts->query);
     const KernelStatus status = multiply_pairs(task, parts->query, row->first.key, row->second.key, parts->scores);
+    attention_multiply(parts->scores, task->keys, task->scale);
     for (int64_t k = 0; k < task->keys; k++) {
         if (is_masked(task, row->line, row->n, k)) {
             parts->scores[k] = -INFINITY;
@@ -147,7 +148,7 @@ static KernelStatus attend_row(const Task *task, const Row *row, const Parts *pa
 {
     KernelStatus status = find_scores(task, row, parts);
     const View *maxima = &task->views[OF_MAXIMUM], *sums = &task->views[OF_SUM];
-    const float maximum = attention_scale(parts->scores, task->keys, task->scale, NULL, 0);
+    const float maximum = attention_scale(parts->scores, task->keys, 1, NULL, 0);
     const float sum = attention_exponentials(parts->scores, task->keys, maximum == -INFINITY ? 0 : maximum);
     attention_multiply(parts->scores, task->keys, sum == 0 ? 0 : 1 / sum);
     status = status != KERNEL_OK ? status : sum_pairs(task, parts->scores, row->first.value, row->second.value, parts->out);
@@ -173,7 +174,6 @@ static KernelStatus find_slopes(const Task *task, const Row *row, const Parts *p
     const float maximum = *statistic(task, OF_MAXIMUM, row->line, row->n, row->m);
     const float sum = *statistic(task, OF_SUM, row->line, row->n, row->m);
     const float mean = inner_product(parts->out, parts->slopes, task->depth);
-    attention_multiply(parts->scores, task->keys, task->scale);
     attention_exponentials(parts->scores, task->keys, maximum == -INFINITY ? 0 : maximum);
     attention_multiply(parts->scores, task->keys, sum == 0 ? 0 : 1 / sum);
     for (int64_t k = 0; k < task->keys; k++) {

@@ -265,8 +265,16 @@ float attention_finish_scores(const Head *head, Tile tile, int64_t i, float *sco
     if (shifts) {
         attention_load_row(head, SHIFT, tile.row + i, tile.key + head->sequence->key_begin_in_scores, tile.keys, shift);
     }
-    mask_row(head, tile, i, scores);
-    return attention_scale(scores, tile.keys, head->attention->scale, shifts ? shift : NULL, head->attention->shift_scale);
+    const bool late = !(head->attention->scale > 0); /* by which -infinity would become another number */
+    if (!late) {
+        mask_row(head, tile, i, scores);
+    }
+    float largest = attention_scale(scores, tile.keys, head->attention->scale, shifts ? shift : NULL, head->attention->shift_scale);
+    if (late) {
+        mask_row(head, tile, i, scores);
+        largest = attention_scale(scores, tile.keys, 1, NULL, 0);
+    }
+    return largest;
 }
 
 int64_t attention_longest(const Attention *attention, bool of_keys)
