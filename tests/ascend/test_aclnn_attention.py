@@ -292,15 +292,16 @@ def test_sinks(kind, layout, sinks):
     bits = np.random.default_rng(6).random((batches, heads, rows, keys)) < 0.8
     mask = np.random.default_rng(7).random((rows, keys)) < 0.3
     mask[5] = True
-    expect = lambda read: with_sink(q, k, v, dy, 0.3, 0, ~mask, bits / 0.8, sink, read)
+    pse_type, shift = int(not sinks), drawn((1, heads, rows, keys), 8, kind)
+    expect = lambda read: with_sink(q, k, v, dy, 0.3, shift * (0.3 if pse_type else 1), ~mask, bits / 0.8, sink, read)
     put, blank = lambda x: tensor(laid_out(x, layout), kind), lambda x: empty(laid_out(x, layout).shape, kind)
     common = {"dropMaskOptional": tensor(np.packbits(bits.ravel(), bitorder="little"), "U8"), "paddingMaskOptional": None,
               "attenMaskOptional": tensor(mask, "B"), "prefixOptional": [], "qStartIdxOptional": [], "kvStartIdxOptional": [],
               "scaleValue": 0.3, "keepProb": 0.8, "preTokens": FAR, "nextTokens": FAR, "headNum": heads, "inputLayout": layout,
-              "innerPrecise": 0, "sparseMode": 1, "pseType": 1}  # fmt: skip
+              "innerPrecise": 0, "sparseMode": 1, "pseType": pse_type}  # fmt: skip
     given = tensor(sink, "F32", "gaps") if sinks else None
-    largest, sums, y = call("FlashAttentionScoreV3", query=put(q), key=put(k), value=put(v), realShiftOptional=None,
-                            sinkOptional=given, softmaxMaxOut=empty((batches, heads, rows, 8)),
+    largest, sums, y = call("FlashAttentionScoreV3", query=put(q), key=put(k), value=put(v),
+                            realShiftOptional=tensor(shift, kind), sinkOptional=given, softmaxMaxOut=empty((batches, heads, rows, 8)),
                             softmaxSumOut=empty((batches, heads, rows, 8)), softmaxOutOut=None, attentionOutOut=blank(dy),
                             **common)  # fmt: skip
     y = back(y, layout, dy.shape)
@@ -309,8 +310,8 @@ def test_sinks(kind, layout, sinks):
     near(largest[..., 4], expected[1], "F32")
     near(sums[..., 4], expected[2], "F32", 2048)
     *gradients, slopes = call(
-        "FlashAttentionScoreGradV3", query=put(q), keyIn=put(k), value=put(v), dy=put(dy), pseShiftOptional=None,
-        softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None,
+        "FlashAttentionScoreGradV3", query=put(q), keyIn=put(k), value=put(v), dy=put(dy),
+        pseShiftOptional=tensor(shift, kind), softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None,
         attentionInOptional=put(y), sinkInOptional=given, dqOut=blank(q), dkOut=blank(k), dvOut=blank(v), dpseOut=None,
         dsinkOut=empty((heads,), "F32", "gaps"), **common)  # fmt: skip
     for own, of in zip(gradients, expected[3:]):
@@ -395,3 +396,46 @@ def test_packed_sinks(rotary, sinks):
             again = call("FlashAttentionUnpaddingScoreGradV4", softmaxInLayout=layout, **backward)
             for own, of in zip(again, found):
                 np.testing.assert_array_equal(own, of)
+
+
+@pytest.mark.parametrize("pse_type", [0, 1])
+def test_packed_shifts_and_dropout(pse_type):
+    """Shifts have room for the longest sequence; bits of the dropout lie sequence by sequence, head by head."""
+    heads, depth, kind, scale, keep, query_ends, key_ends = 4, 8, "F16", 0.3, 0.7, [3, 140, 143], [4, 150, 151]
+    q, k, v, dy = (drawn((ends[-1], of, depth), seed, kind)
+                   for seed, (ends, of) in enumerate([(query_ends, heads), (key_ends, 2), (key_ends, 2), (query_ends, heads)]))  # fmt: skip
+    shift, sink = drawn((3, heads, 139, 150), 4, kind), np.float64(np.float32(drawn((heads,), 5)))
+    sequences = [(slice(*rows), slice(*keys)) for rows, keys in
+                 zip(zip([0, *query_ends], query_ends), zip([0, *key_ends], key_ends))]  # fmt: skip
+    counts = [(rows.stop - rows.start, keys.stop - keys.start) for rows, keys in sequences]
+    bits = [np.random.default_rng(6 + s).random((heads, *count)) < keep for s, count in enumerate(counts)]
+    put, more = lambda x: tensor(x, kind), {"pseType": pse_type, "qStartIdxOptional": [], "kvStartIdxOptional": []}
+    common = {"query": put(q), "value": put(v), "queryRope": None, "paddingMaskOptional": None, "attenMaskOptional": None,
+              "dropMaskOptional": tensor(np.packbits(np.concatenate([of.ravel() for of in bits]), bitorder="little"), "U8"),
+              "prefixOptional": [], "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "scaleValue": scale,
+              "keepProb": keep, "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
+              "sparseMode": 0, **more}  # fmt: skip
+    largest, sums, y = call("FlashAttentionVarLenScoreV5", key=put(k), keyRope=None, realShiftOptional=put(shift),
+                            sinkOptional=tensor(sink), softmaxOutLayout=None, softmaxMaxOut=empty((heads, 143, 8)),
+                            softmaxSumOut=empty((143, heads, 8)), softmaxOutOut=None, attentionOutOut=empty(q.shape, kind),
+                            **common)  # fmt: skip
+    found = call("FlashAttentionUnpaddingScoreGradV5", keyIn=put(k), keyInRope=None, dy=put(dy), pseShiftOptional=put(shift),
+                 softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None,
+                 attentionInOptional=put(y), sinkInOptional=tensor(sink), softmaxInLayout=None, dqOut=empty(q.shape, kind),
+                 dqRopeOut=None, dkOut=empty(k.shape, kind), dkRopeOut=None, dvOut=empty(v.shape, kind), dpseOut=None,
+                 dsinkOut=empty((heads,)), **common)  # fmt: skip
+    expected = [np.zeros_like(q), np.zeros((143, heads)), np.zeros((143, heads)), *map(np.zeros_like, (q, k, v))]
+    slopes = np.zeros(heads)
+    for s, (rows, keys) in enumerate(sequences):
+        one = lambda x, at: x[at].swapaxes(0, 1)[None]
+        own = shift[s, :, : counts[s][0], : counts[s][1]] * (scale if pse_type else 1)
+        *results, slope = with_sink(one(q, rows), one(k, keys), one(v, keys), one(dy, rows), scale, own, True, bits[s] / keep, sink,
+                                    one(y, rows))  # fmt: skip
+        for whole, result, at in zip(expected, results, (rows, rows, rows, rows, keys, keys)):
+            whole[at] = result[0].swapaxes(0, 1)
+        slopes += slope
+    near(y, expected[0], kind)
+    near(largest[..., 7].T, expected[1], "F32")
+    near(sums[..., 7], expected[2], "F32", 2048)
+    for own, of in zip(found, [*expected[3:], slopes]):
+        near(own, of, "F32" if own.ndim == 1 else kind, 256)
