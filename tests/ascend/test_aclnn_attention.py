@@ -399,8 +399,9 @@ def test_packed_sinks(rotary, sinks):
 
 
 @pytest.mark.parametrize("pse_type", [0, 1])
-def test_packed_shifts_and_dropout(pse_type):
-    """Shifts have room for the longest sequence; bits of the dropout lie sequence by sequence, head by head."""
+@pytest.mark.parametrize("in_line", [False, True])
+def test_packed_shifts_and_dropout(pse_type, in_line):
+    """Shifts have room for the longest sequence, or lie as the bits of the dropout do, sequence by sequence, head by head."""
     heads, depth, kind, scale, keep, query_ends, key_ends = 4, 8, "F16", 0.3, 0.7, [3, 140, 143], [4, 150, 151]
     q, k, v, dy = (drawn((ends[-1], of, depth), seed, kind)
                    for seed, (ends, of) in enumerate([(query_ends, heads), (key_ends, 2), (key_ends, 2), (query_ends, heads)]))  # fmt: skip
@@ -409,17 +410,19 @@ def test_packed_shifts_and_dropout(pse_type):
                  zip(zip([0, *query_ends], query_ends), zip([0, *key_ends], key_ends))]  # fmt: skip
     counts = [(rows.stop - rows.start, keys.stop - keys.start) for rows, keys in sequences]
     bits = [np.random.default_rng(6 + s).random((heads, *count)) < keep for s, count in enumerate(counts)]
+    line = np.concatenate([shift[s, :, :m, :n].ravel() for s, (m, n) in enumerate(counts)])
+    shifts = tensor(line, kind, "gaps") if in_line else tensor(shift, kind)
     put, more = lambda x: tensor(x, kind), {"pseType": pse_type, "qStartIdxOptional": [], "kvStartIdxOptional": []}
     common = {"query": put(q), "value": put(v), "queryRope": None, "paddingMaskOptional": None, "attenMaskOptional": None,
               "dropMaskOptional": tensor(np.packbits(np.concatenate([of.ravel() for of in bits]), bitorder="little"), "U8"),
               "prefixOptional": [], "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "scaleValue": scale,
               "keepProb": keep, "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
               "sparseMode": 0, **more}  # fmt: skip
-    largest, sums, y = call("FlashAttentionVarLenScoreV5", key=put(k), keyRope=None, realShiftOptional=put(shift),
+    largest, sums, y = call("FlashAttentionVarLenScoreV5", key=put(k), keyRope=None, realShiftOptional=shifts,
                             sinkOptional=tensor(sink), softmaxOutLayout=None, softmaxMaxOut=empty((heads, 143, 8)),
                             softmaxSumOut=empty((143, heads, 8)), softmaxOutOut=None, attentionOutOut=empty(q.shape, kind),
                             **common)  # fmt: skip
-    found = call("FlashAttentionUnpaddingScoreGradV5", keyIn=put(k), keyInRope=None, dy=put(dy), pseShiftOptional=put(shift),
+    found = call("FlashAttentionUnpaddingScoreGradV5", keyIn=put(k), keyInRope=None, dy=put(dy), pseShiftOptional=shifts,
                  softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None,
                  attentionInOptional=put(y), sinkInOptional=tensor(sink), softmaxInLayout=None, dqOut=empty(q.shape, kind),
                  dqRopeOut=None, dkOut=empty(k.shape, kind), dkRopeOut=None, dvOut=empty(v.shape, kind), dpseOut=None,

@@ -86,10 +86,23 @@ int64_t length_of(IntArguments lengths, int64_t sequence, int64_t whole)
     return lengths.count == 0 ? whole : lengths.values[lengths.count == 1 ? 0 : sequence];
 }
 
-int64_t with_scores(int64_t before, int64_t heads, int64_t rows, int64_t keys)
+/* Scores so far, and those of a sequence. */
+static int64_t with_scores(int64_t before, int64_t heads, int64_t rows, int64_t keys)
 {
     int64_t count;
     return __builtin_add_overflow(before, us_scratch_count(us_scratch_count(heads, rows), keys), &count) ? INT64_MAX : count;
+}
+
+int64_t score_count(const AttentionCall *call)
+{
+    const Operand4 of = split_heads(call);
+    const int64_t batches = of.query.shape[0], rows = of.query.shape[2], keys = of.key.shape[2];
+    int64_t count = call->packed ? 0 : with_scores(0, us_scratch_count(batches, call->heads), rows, keys);
+    for (int64_t s = 0; call->packed && s < call->query_ends.count; s++) {
+        count = with_scores(count, call->heads, call->query_ends.values[s] - begin_of(call->query_ends, s),
+                            call->key_ends.values[s] - begin_of(call->key_ends, s));
+    }
+    return count;
 }
 
 void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention *attention)
@@ -99,7 +112,7 @@ void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention
     for (int64_t s = 0; s < sequences; s++) {
         AttentionSequence *sequence = &attention->of[s];
         *sequence = (AttentionSequence){.query_count = of->query.shape[2], .key_count = key_room(call, of, s),
-                                        .rows_before = rows, .drop_begin = scores};
+                                        .rows_before = rows, .score_begin = scores};
         if (call->packed) {
             sequence->query_begin = begin_of(call->query_ends, s);
             sequence->query_count = call->query_ends.values[s] - sequence->query_begin;

@@ -1,18 +1,5 @@
 /* Attention: the pages for training. */
 #include "ascend/opapi/attention_parts.h"
-#include "kernels/scratch.h"
-
-static int64_t score_count(const AttentionCall *call)
-{
-    const Operand4 of = split_heads(call);
-    const int64_t batches = of.query.shape[0], rows = of.query.shape[2], keys = of.key.shape[2];
-    int64_t count = call->packed ? 0 : with_scores(0, us_scratch_count(batches, call->heads), rows, keys);
-    for (int64_t s = 0; call->packed && s < call->query_ends.count; s++) {
-        count = with_scores(count, call->heads, call->query_ends.values[s] - begin_of(call->query_ends, s),
-                            call->key_ends.values[s] - begin_of(call->key_ends, s));
-    }
-    return count;
-}
 
 static void require_dropout(OpCall *op, const AttentionCall *call)
 {
