@@ -31,16 +31,13 @@ static KernelStatus slot_of(HeadSlots how, const View *index, const View *cache,
                             int64_t tokens, int64_t *slot)
 {
     const int64_t rows = cache->shape[1], blocks = ceiling(tokens, rows);
-    const bool of_sequence = how == SLOTS_OF_STARTS, by_page = how == SLOTS_OF_PAGES || of_sequence;
-    const int64_t value = index_at(index, of_sequence ? sequence : how == SLOTS_OF_BLOCKS ? sequence * blocks + token / rows
-                                                                                          : sequence * tokens + token);
+    const int64_t value = index_at(index, how == SLOTS_OF_BLOCKS ? sequence * blocks + token / rows : sequence * tokens + token);
     *slot = -1;
-    if (value == -1 && !of_sequence) {
+    if (value == -1) {
         return KERNEL_OK;
     }
     const int64_t row = how == SLOTS_OF_TOKENS ? value % rows : how == SLOTS_OF_BLOCKS ? token % rows : value;
-    const int64_t behind = of_sequence && row < rows ? token : 0;
-    if (value >= 0 && find_slot(cache, by_page ? sequence : value / rows, row + behind, slot)) {
+    if (value >= 0 && find_slot(cache, how == SLOTS_OF_PAGES ? sequence : value / rows, row, slot)) {
         return KERNEL_OK;
     }
     return us_kernel_fault("index %lld of token %lld of sequence %lld is outside a cache of %lld pages of %lld rows",
