@@ -86,8 +86,8 @@ def test_tokens_that_lie_apart():
                   for begin, depth in ((3, 16), (51, 8)))  # fmt: skip
     caches, slots = (drawn((2, 3, 2, 16), 12, "F16"), drawn((2, 3, 2, 8), 13, "F16")), [5, 0, 2, 3]
     kind = pages.KINDS["F16"]
-    held = [Tensor(kind, kind.encode(flat), shape=(4, 2, depth), strides=row_major((4, 2, depth)), storage=[400])
-            for depth in (16, 8)]  # fmt: skip
+    held = [Tensor(kind, kind.encode(flat), shape=(4, 2, depth), strides=row_major((4, 2, depth)), storage=[400], offset=offset)
+            for depth, offset in ((16, 0), (8, 9))]  # fmt: skip
     own = call("ScatterPaKvCache", key=held[0], keyCacheRef=tensor(caches[0], "F16"), slotMapping=tensor(slots, "I32"),
                value=held[1], valueCacheRef=tensor(caches[1], "F16"), compressLensOptional=None,
                compressSeqOffsetOptional=None, seqLensOptional=None, cacheModeOptional="Norm", scatterModeOptional="Nct",

@@ -80,6 +80,24 @@ def test_two_parts(kind, packed, shape):
             close(own[2], np.repeat(total, 8, 3), "F32")
 
 
+def test_copies_that_differ():
+    """Each is merged by itself; the first one counts for the result."""
+    y1, y2, (m1, m2), (s1, s2) = drawn((7, 2, 64), 1), drawn((7, 2, 64), 2), drawn((2, 7, 2, 8), 3), np.float64(
+        np.float32(random(4).uniform(1, 9, (2, 7, 2, 8))))  # fmt: skip
+    m1[..., 5] = m1[..., 0]  # a copy of the first one in one part
+    s1[..., 5] = s1[..., 0]
+    y, m, total = call("RingAttentionUpdate", prevAttnOut=tensor(y1), prevSoftmaxMax=tensor(m1), prevSoftmaxSum=tensor(s1),
+                       curAttnOut=tensor(y2), curSoftmaxMax=tensor(m2), curSoftmaxSum=tensor(s2),
+                       actualSeqQlenOptional=tensor([0, 7], "I64"), inputLayoutOptional="TND", attnOutOut=empty((7, 2, 64)),
+                       softmaxMaxOut=empty((7, 2, 8)), softmaxSumOut=empty((7, 2, 8)))  # fmt: skip
+    largest = np.maximum(m1, m2)
+    first, second = s1 * np.exp(m1 - largest), s2 * np.exp(m2 - largest)
+    np.testing.assert_array_equal(m, largest)
+    close(total, first + second, "F32")
+    weights = [(part / (first + second))[..., :1] for part in (first, second)]
+    close(y, y1 * weights[0] + y2 * weights[1], "F32", np.abs(y1) * weights[0] + np.abs(y2) * weights[1])
+
+
 def test_attention_to_all_keys():
     """What two calls of FlashAttentionScore leave, merged."""
     kind = "F32"
