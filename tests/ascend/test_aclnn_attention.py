@@ -109,8 +109,8 @@ def test_more_scores_than_are_counted():
     of = lambda kind, *shape: expanded(pages.KINDS[kind], shape)
     rows, statistics = [of("F16", tokens, heads, 8) for _ in range(4)], [of("F32", tokens, heads, 8) for _ in range(2)]
     ends = lib.aclCreateIntArray(ffi.new("int64_t[]", [tokens]), 1)
-    told = [refusal("FlashAttentionVarLenScoreV4", *rows[:3], None, drop, None, None, None, ends, ends, 0.5, 1.0, 9, 9, heads, b"TND",
-                    0, 0, None, *statistics, None, rows[3]) for drop in (None, tensor([255], "U8"))]  # fmt: skip
+    told = [refusal("FlashAttentionVarLenScoreV4", *rows[:3], None, drop, None, None, None, ends, ends, 0.5, 1.0, 9, 9, heads,
+                    b"TND", 0, 0, None, *statistics, None, rows[3]) for drop in (None, tensor([255], "U8"))]  # fmt: skip
     assert lib.aclDestroyIntArray(ends) == 0
     assert told[0][0] == 0 and told[1] == (161002, "aclnnFlashAttentionVarLenScoreV4/dropMaskOptional/elements")
 
@@ -147,7 +147,8 @@ def test_packed_sequences(mode):
         results = attention(part(q, rows), part(k, keys), part(v, keys), part(dy, rows), 0.3, 0, keeps[None, None], 1)
         for whole, result, at in zip(expected, results, (rows, rows, rows, rows, keys, keys)):
             whole[at] = result[0].swapaxes(0, 1)
-    mask = None if mode is None else tensor(np.zeros((5, 6)), "B") if mode == 1 else empty((3072 if mode == 6 else 2048, 2048), "B")
+    below = empty((3072 if mode == 6 else 2048, 2048), "B")
+    mask = None if mode is None else tensor(np.zeros((5, 6)), "B") if mode == 1 else below
     common = {"dropMaskOptional": None, "paddingMaskOptional": None, "attenMaskOptional": mask, "prefixOptional": prefix,
               "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "scaleValue": 0.3, "keepProb": 1.0,
               "preTokens": before, "nextTokens": after, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
@@ -177,7 +178,8 @@ def test_packed_versions(kind):
     shift = drawn((2, heads, 5, 6), 5, kind) / 4
     common = {"dropMaskOptional": None, "paddingMaskOptional": None, "attenMaskOptional": None, "prefixOptional": [],
               "actualSeqQLenOptional": [2, 7], "actualSeqKvLenOptional": [3, 9], "scaleValue": scale, "keepProb": 1.0,
-              "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0, "sparseMode": 0}  # fmt: skip
+              "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
+              "sparseMode": 0}  # fmt: skip
 
     def both(forward, backward, shift, **more):
         largest, sums, y = call(forward, query=tensor(q, kind), key=tensor(k, kind), value=tensor(v, kind),
@@ -259,8 +261,8 @@ def test_packed_parts(mode, rotary, depth, deep):
 
 
 def with_sink(q, k, v, dy, scale, shift, keeps, drop, sink, read):
-    """As `attention`, with one more score of every row that has keys, which has no value; and the slopes of the sinks. `read`: the
-    result as the gradients read it."""
+    """As `attention`, with one more score of every row that has keys, which has no value; and the slopes of the sinks.
+    `read`: the result as the gradients read it."""
     shared = q.shape[1] // k.shape[1]
     k, v = (np.repeat(x, shared, 1) for x in (k, v))
     scores = np.where(keeps, scale * (q @ k.swapaxes(2, 3)) + shift, -np.inf)
@@ -301,7 +303,8 @@ def test_sinks(kind, layout, sinks):
               "innerPrecise": 0, "sparseMode": 1, "pseType": pse_type}  # fmt: skip
     given = tensor(sink, "F32", "gaps") if sinks else None
     largest, sums, y = call("FlashAttentionScoreV3", query=put(q), key=put(k), value=put(v),
-                            realShiftOptional=tensor(shift, kind), sinkOptional=given, softmaxMaxOut=empty((batches, heads, rows, 8)),
+                            realShiftOptional=tensor(shift, kind), sinkOptional=given,
+                            softmaxMaxOut=empty((batches, heads, rows, 8)),
                             softmaxSumOut=empty((batches, heads, rows, 8)), softmaxOutOut=None, attentionOutOut=blank(dy),
                             **common)  # fmt: skip
     y = back(y, layout, dy.shape)
@@ -311,9 +314,9 @@ def test_sinks(kind, layout, sinks):
     near(sums[..., 4], expected[2], "F32", 2048)
     *gradients, slopes = call(
         "FlashAttentionScoreGradV3", query=put(q), keyIn=put(k), value=put(v), dy=put(dy),
-        pseShiftOptional=tensor(shift, kind), softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None,
-        attentionInOptional=put(y), sinkInOptional=given, dqOut=blank(q), dkOut=blank(k), dvOut=blank(v), dpseOut=None,
-        dsinkOut=empty((heads,), "F32", "gaps"), **common)  # fmt: skip
+        pseShiftOptional=tensor(shift, kind), softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums),
+        softmaxInOptional=None, attentionInOptional=put(y), sinkInOptional=given, dqOut=blank(q), dkOut=blank(k),
+        dvOut=blank(v), dpseOut=None, dsinkOut=empty((heads,), "F32", "gaps"), **common)  # fmt: skip
     for own, of in zip(gradients, expected[3:]):
         near(back(own, layout, of.shape), of, kind, 256)
     if sinks:
@@ -404,7 +407,8 @@ def test_packed_shifts_and_dropout(pse_type, in_line):
     """Shifts have room for the longest sequence, or lie as the bits of the dropout do, sequence by sequence, head by head."""
     heads, depth, kind, scale, keep, query_ends, key_ends = 4, 8, "F16", 0.3, 0.7, [3, 140, 143], [4, 150, 151]
     q, k, v, dy = (drawn((ends[-1], of, depth), seed, kind)
-                   for seed, (ends, of) in enumerate([(query_ends, heads), (key_ends, 2), (key_ends, 2), (query_ends, heads)]))  # fmt: skip
+                   for seed, (ends, of) in enumerate([(query_ends, heads), (key_ends, 2), (key_ends, 2),
+                                                      (query_ends, heads)]))  # fmt: skip
     shift, sink = drawn((3, heads, 139, 150), 4, kind), np.float64(np.float32(drawn((heads,), 5)))
     sequences = [(slice(*rows), slice(*keys)) for rows, keys in
                  zip(zip([0, *query_ends], query_ends), zip([0, *key_ends], key_ends))]  # fmt: skip
@@ -432,8 +436,8 @@ def test_packed_shifts_and_dropout(pse_type, in_line):
     for s, (rows, keys) in enumerate(sequences):
         one = lambda x, at: x[at].swapaxes(0, 1)[None]
         own = shift[s, :, : counts[s][0], : counts[s][1]] * (scale if pse_type else 1)
-        *results, slope = with_sink(one(q, rows), one(k, keys), one(v, keys), one(dy, rows), scale, own, True, bits[s] / keep, sink,
-                                    one(y, rows))  # fmt: skip
+        *results, slope = with_sink(one(q, rows), one(k, keys), one(v, keys), one(dy, rows), scale, own, True, bits[s] / keep,
+                                    sink, one(y, rows))  # fmt: skip
         for whole, result, at in zip(expected, results, (rows, rows, rows, rows, keys, keys)):
             whole[at] = result[0].swapaxes(0, 1)
         slopes += slope

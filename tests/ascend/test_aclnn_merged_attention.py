@@ -64,7 +64,8 @@ def update(parts, kind, layout, packed, version):
                                            (True, (1, 2, 33, 192))])  # fmt: skip
 def test_two_parts(kind, packed, shape):
     rows = (*shape[:3], 1)
-    parts = [(drawn(shape, seed, kind), rounded(drawn(rows, seed + 1) * 30, "F32"), np.float32(random(seed + 2).uniform(1, 900, rows)))
+    parts = [(drawn(shape, seed, kind), rounded(drawn(rows, seed + 1) * 30, "F32"),
+              np.float32(random(seed + 2).uniform(1, 900, rows)))
              for seed in (1, 4)]  # fmt: skip
     parts[0][1][0, 0, 0] = parts[1][1][0, 0, 1] = -np.inf  # a row without keys in one part, one in the other
     parts[0][2][0, 0, 0] = parts[1][2][0, 0, 1] = 0
@@ -128,7 +129,8 @@ def test_attention_to_all_keys():
 def update_parts(logarithms, values, kind, layout, wants):
     rows, depth = values[0].shape
     found = call("AttentionUpdate", lse=[tensor(x, "F32", layout) for x in logarithms],
-                 localOut=[tensor(x, kind, layout) for x in values], updateType=int(wants), out=empty((rows, depth), kind, layout),
+                 localOut=[tensor(x, kind, layout) for x in values], updateType=int(wants),
+                 out=empty((rows, depth), kind, layout),
                  lseOut=empty((rows,), "F32", layout) if wants else None)  # fmt: skip
     return found if wants else (found, None)
 

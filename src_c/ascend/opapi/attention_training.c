@@ -22,8 +22,8 @@ static void require_sinks(OpCall *op, const AttentionCall *call)
     const Shape shape = op_shape_of(1, &call->heads);
     op_require_shape(op, call->sink, &shape);
     if (call->out_gradient != NULL) {
-        op_require(op, op_given(call->sink_gradient), call->sink_gradient->name, "missing", op->missing, "%s is NULL, %s is given",
-                   call->sink_gradient->name, call->sink->name);
+        op_require(op, op_given(call->sink_gradient), call->sink_gradient->name, "missing", op->missing,
+                   "%s is NULL, %s is given", call->sink_gradient->name, call->sink->name);
         op_require_shape(op, call->sink_gradient, &shape);
     }
 }

@@ -255,7 +255,8 @@ bool op_are_tokens_of(const Operand *tokens, const Operand *cache, CacheForm for
         return has_sizes(&tokens->view, 3, (const int64_t[]){-1, op_size(cache, 2), op_size(cache, 3)});
     }
     int64_t width;
-    return op_size(cache, 3) == op_cache_block(&cache->view) && !__builtin_mul_overflow(op_size(cache, 1), op_size(cache, 3), &width) &&
+    return op_size(cache, 3) == op_cache_block(&cache->view) &&
+           !__builtin_mul_overflow(op_size(cache, 1), op_size(cache, 3), &width) &&
            has_sizes(&tokens->view, 2, (const int64_t[]){-1, width});
 }
 

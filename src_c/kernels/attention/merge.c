@@ -57,7 +57,8 @@ enum { Y1, M1, S1, Y2, M2, S2, Y, M, S, VIEWS };
 static int64_t begin_of(const View *view, int64_t number)
 {
     const int64_t last = view->shape[2], middle = view->shape[1];
-    return number % last * view->strides[2] + number / last % middle * view->strides[1] + number / last / middle * view->strides[0];
+    return number % last * view->strides[2] + number / last % middle * view->strides[1] +
+           number / last / middle * view->strides[0];
 }
 
 /* A copy of the statistics, what comes of it, and what the parts count. */
@@ -131,7 +132,8 @@ KernelStatus us_merge_two_parts(const View *views, const void *attributes)
     (void)attributes;
     Merge work = {.views = views};
     const View *y = &views[Y];
-    run_pieces(pieces_of(&work, y->shape[0] * y->shape[1] * y->shape[2], y->shape[3]), us_view_elements(y), merge_two_piece, &work);
+    const int64_t rows = y->shape[0] * y->shape[1] * y->shape[2];
+    run_pieces(pieces_of(&work, rows, y->shape[3]), us_view_elements(y), merge_two_piece, &work);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 

@@ -285,7 +285,8 @@ float attention_finish_scores(const Head *head, Tile tile, int64_t i, float *sco
     if (!late) {
         mask_row(head, tile, i, scores);
     }
-    float largest = attention_scale(scores, tile.keys, head->attention->scale, shifts ? shift : NULL, head->attention->shift_scale);
+    float largest = attention_scale(scores, tile.keys, head->attention->scale, shifts ? shift : NULL,
+                                    head->attention->shift_scale);
     if (late) {
         mask_row(head, tile, i, scores);
         largest = attention_scale(scores, tile.keys, 1, NULL, 0);
