@@ -72,6 +72,7 @@ def test_prefixes():
     for mode in (5, 6):
         check(mode=mode, prefix=[4, 6])
         check(mode=mode, prefix=[0, 3], rows=6, keys=4)
+        check(mode=mode, prefix=[-(2**63), 270, 2**63 - 1], rows=290, keys=300, heads=2, batches=3)
 
 
 def test_masks_and_rows_without_keys():

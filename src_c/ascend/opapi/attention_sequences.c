@@ -78,7 +78,8 @@ static void set_band(const AttentionCall *call, AttentionSequence *sequence, int
         return;
     }
     sequence->high = mode == MODE_LEFT_UP ? 0 : corner;
-    sequence->prefix = mode == MODE_PREFIX || mode == MODE_PREFIX_SMALL ? prefix : 0;
+    const bool kept = prefix > 0 && (mode == MODE_PREFIX || mode == MODE_PREFIX_SMALL);
+    sequence->prefix = kept ? prefix : 0;
 }
 
 int64_t length_of(IntArguments lengths, int64_t sequence, int64_t whole)
