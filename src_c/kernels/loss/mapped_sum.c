@@ -31,7 +31,7 @@ static void fill_absent(const Sum *sum, Tile *tiles)
     for (int k = 0; k < sum->map->inputs; k++) {
         if (us_view_is_absent(&sum->inputs[k])) {
             const double value = sum->map->numbers[absent++].real;
-            char one[sizeof(double)];
+            _Alignas(double) char one[sizeof(double)];
             us_convert(one, us_lane_dtype(sum->lane), &value, DTYPE_FLOAT64, 1);
             us_copy_elements(tiles[k].bytes, 1, one, 0, (int64_t)us_dtype_size(us_lane_dtype(sum->lane)), TILE);
         }
@@ -117,7 +117,7 @@ static void sum_block(void *context, int64_t block)
 static void put(const Sum *sum, Number total, double divisor, const View *out)
 {
     const bool is_integer = !us_dtype_is_float(sum->map->compute);
-    char rounded[sizeof(double)];
+    _Alignas(double) char rounded[sizeof(double)];
     if (is_integer && divisor == 1) {
         us_convert(rounded, sum->map->compute, &total.integer, DTYPE_INT64, 1);
     } else {
