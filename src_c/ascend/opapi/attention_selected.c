@@ -33,7 +33,7 @@ static void require_selection(OpCall *op, const SelectedCall *call)
 {
     op_require(op, call->block % 16 == 0 && call->block >= 16 && call->block <= MOST_BLOCK, "selectedBlockSize", "value",
                op->invalid, "selectedBlockSize is %lld, not a multiple of 16 up to 128", (long long)call->block);
-    op_require(op, call->count >= 1 && call->count <= MOST_BLOCKS && call->count * call->block < ALL_SELECTED,
+    op_require(op, op_refused(op) || (call->count >= 1 && call->count <= MOST_BLOCKS && call->count * call->block < ALL_SELECTED),
                "selectedBlockCount", "value", op->invalid,
                "selectedBlockCount is %lld, blocks have %lld keys: 1 to 128 blocks, less than 8192 keys",
                (long long)call->count, (long long)call->block);
@@ -67,7 +67,7 @@ static void require_mask(OpCall *op, const SelectedCall *call)
 {
     op_require(op, call->mode == MODE_DEFAULT || call->mode == MODE_LEFT_UP, "sparseMode", "value", op->invalid,
                "sparseMode is %lld, neither 0 nor 2", (long long)call->mode);
-    if (op_given(call->mask)) {
+    if (op_given(call->mask) && !op_refused(op)) {
         const bool triangle = call->mode == MODE_LEFT_UP;
         const int64_t rows = triangle ? TRIANGLE : longest(call->query_ends);
         const int64_t keys = triangle ? TRIANGLE : longest(call->key_ends);
