@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from tests.ascend.attention import AXES, FAR, attention, back, kept, laid_out, near
-from tests.ascend.calling import call, drawn, empty, tensor
+from tests.ascend.calling import call, drawn, empty, refusal, tensor
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import expanded, ffi, lib
 
 
 def check(kind="F32", layout="BNSD", heads=4, key_heads=2, rows=5, keys=7, depth=8, value_depth=8, mode=None, mask=None,
-          before=FAR, after=FAR, prefix=None, keep=1.0, shift=None, pse_type=None, batches=2, gaps="row-major"):
+          before=FAR, after=FAR, prefix=None, keep=1.0, shift=None, pse_type=None, batches=2, gaps="row-major", scale=0.3):
     q, k = drawn((batches, heads, rows, depth), 1, kind), drawn((batches, key_heads, keys, depth), 2, kind)
     v, dy = drawn((batches, key_heads, keys, value_depth), 3, kind), drawn((batches, heads, rows, value_depth), 4, kind)
-    scale = 0.3
     keeps = np.ones((batches, 1, rows, keys), bool)
     if mode is not None:
         keeps &= np.stack([kept(mode, rows, keys, before, after, p) for p in (prefix or [0] * batches)])[:, None]
@@ -71,6 +72,7 @@ def test_prefixes():
     for mode in (5, 6):
         check(mode=mode, prefix=[4, 6])
         check(mode=mode, prefix=[0, 3], rows=6, keys=4)
+        check(mode=mode, prefix=[-(2**63), 270, 2**63 - 1], rows=290, keys=300, heads=2, batches=3)
 
 
 def test_masks_and_rows_without_keys():
@@ -80,6 +82,14 @@ def test_masks_and_rows_without_keys():
         for mode in (None, 1):
             check(mask=mask, mode=mode)
     check(mask=np.random.default_rng(2).random((200, 150)) < 0.5, rows=200, keys=150, mode=0, after=20)
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.7])
+def test_scales_that_are_not_above_zero(scale):
+    mask = np.random.default_rng(1).random((5, 7)) < 0.4
+    mask[2] = True
+    check(mask=mask, mode=0, after=3, scale=scale)
+    check(mask=mask, mode=1, scale=scale, shift=(2, 4, 5, 7), pse_type=0)
 
 
 def test_shifts():
@@ -92,6 +102,18 @@ def test_shifts():
 def test_dropout():
     check(keep=0.7)
     check(keep=0.5, mode=3, rows=140, keys=150, heads=2, key_heads=2)
+
+
+def test_more_scores_than_are_counted():
+    """2^64 of them have no mask of one byte."""
+    heads, tokens = 256, 2**28
+    of = lambda kind, *shape: expanded(pages.KINDS[kind], shape)
+    rows, statistics = [of("F16", tokens, heads, 8) for _ in range(4)], [of("F32", tokens, heads, 8) for _ in range(2)]
+    ends = lib.aclCreateIntArray(ffi.new("int64_t[]", [tokens]), 1)
+    told = [refusal("FlashAttentionVarLenScoreV4", *rows[:3], None, drop, None, None, None, ends, ends, 0.5, 1.0, 9, 9, heads,
+                    b"TND", 0, 0, None, *statistics, None, rows[3]) for drop in (None, tensor([255], "U8"))]  # fmt: skip
+    assert lib.aclDestroyIntArray(ends) == 0
+    assert told[0][0] == 0 and told[1] == (161002, "aclnnFlashAttentionVarLenScoreV4/dropMaskOptional/elements")
 
 
 def test_no_rows():
@@ -126,7 +148,8 @@ def test_packed_sequences(mode):
         results = attention(part(q, rows), part(k, keys), part(v, keys), part(dy, rows), 0.3, 0, keeps[None, None], 1)
         for whole, result, at in zip(expected, results, (rows, rows, rows, rows, keys, keys)):
             whole[at] = result[0].swapaxes(0, 1)
-    mask = None if mode is None else tensor(np.zeros((5, 6)), "B") if mode == 1 else empty((3072 if mode == 6 else 2048, 2048), "B")
+    below = empty((3072 if mode == 6 else 2048, 2048), "B")
+    mask = None if mode is None else tensor(np.zeros((5, 6)), "B") if mode == 1 else below
     common = {"dropMaskOptional": None, "paddingMaskOptional": None, "attenMaskOptional": mask, "prefixOptional": prefix,
               "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "scaleValue": 0.3, "keepProb": 1.0,
               "preTokens": before, "nextTokens": after, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
@@ -156,7 +179,8 @@ def test_packed_versions(kind):
     shift = drawn((2, heads, 5, 6), 5, kind) / 4
     common = {"dropMaskOptional": None, "paddingMaskOptional": None, "attenMaskOptional": None, "prefixOptional": [],
               "actualSeqQLenOptional": [2, 7], "actualSeqKvLenOptional": [3, 9], "scaleValue": scale, "keepProb": 1.0,
-              "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0, "sparseMode": 0}  # fmt: skip
+              "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
+              "sparseMode": 0}  # fmt: skip
 
     def both(forward, backward, shift, **more):
         largest, sums, y = call(forward, query=tensor(q, kind), key=tensor(k, kind), value=tensor(v, kind),
@@ -238,8 +262,8 @@ def test_packed_parts(mode, rotary, depth, deep):
 
 
 def with_sink(q, k, v, dy, scale, shift, keeps, drop, sink, read):
-    """As `attention`, with one more score of every row that has keys, which has no value; and the slopes of the sinks. `read`: the
-    result as the gradients read it."""
+    """As `attention`, with one more score of every row that has keys, which has no value; and the slopes of the sinks.
+    `read`: the result as the gradients read it."""
     shared = q.shape[1] // k.shape[1]
     k, v = (np.repeat(x, shared, 1) for x in (k, v))
     scores = np.where(keeps, scale * (q @ k.swapaxes(2, 3)) + shift, -np.inf)
@@ -271,15 +295,17 @@ def test_sinks(kind, layout, sinks):
     bits = np.random.default_rng(6).random((batches, heads, rows, keys)) < 0.8
     mask = np.random.default_rng(7).random((rows, keys)) < 0.3
     mask[5] = True
-    expect = lambda read: with_sink(q, k, v, dy, 0.3, 0, ~mask, bits / 0.8, sink, read)
+    pse_type, shift = int(not sinks), drawn((1, heads, rows, keys), 8, kind)
+    expect = lambda read: with_sink(q, k, v, dy, 0.3, shift * (0.3 if pse_type else 1), ~mask, bits / 0.8, sink, read)
     put, blank = lambda x: tensor(laid_out(x, layout), kind), lambda x: empty(laid_out(x, layout).shape, kind)
     common = {"dropMaskOptional": tensor(np.packbits(bits.ravel(), bitorder="little"), "U8"), "paddingMaskOptional": None,
               "attenMaskOptional": tensor(mask, "B"), "prefixOptional": [], "qStartIdxOptional": [], "kvStartIdxOptional": [],
               "scaleValue": 0.3, "keepProb": 0.8, "preTokens": FAR, "nextTokens": FAR, "headNum": heads, "inputLayout": layout,
-              "innerPrecise": 0, "sparseMode": 1, "pseType": 1}  # fmt: skip
+              "innerPrecise": 0, "sparseMode": 1, "pseType": pse_type}  # fmt: skip
     given = tensor(sink, "F32", "gaps") if sinks else None
-    largest, sums, y = call("FlashAttentionScoreV3", query=put(q), key=put(k), value=put(v), realShiftOptional=None,
-                            sinkOptional=given, softmaxMaxOut=empty((batches, heads, rows, 8)),
+    largest, sums, y = call("FlashAttentionScoreV3", query=put(q), key=put(k), value=put(v),
+                            realShiftOptional=tensor(shift, kind), sinkOptional=given,
+                            softmaxMaxOut=empty((batches, heads, rows, 8)),
                             softmaxSumOut=empty((batches, heads, rows, 8)), softmaxOutOut=None, attentionOutOut=blank(dy),
                             **common)  # fmt: skip
     y = back(y, layout, dy.shape)
@@ -288,10 +314,10 @@ def test_sinks(kind, layout, sinks):
     near(largest[..., 4], expected[1], "F32")
     near(sums[..., 4], expected[2], "F32", 2048)
     *gradients, slopes = call(
-        "FlashAttentionScoreGradV3", query=put(q), keyIn=put(k), value=put(v), dy=put(dy), pseShiftOptional=None,
-        softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None,
-        attentionInOptional=put(y), sinkInOptional=given, dqOut=blank(q), dkOut=blank(k), dvOut=blank(v), dpseOut=None,
-        dsinkOut=empty((heads,), "F32", "gaps"), **common)  # fmt: skip
+        "FlashAttentionScoreGradV3", query=put(q), keyIn=put(k), value=put(v), dy=put(dy),
+        pseShiftOptional=tensor(shift, kind), softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums),
+        softmaxInOptional=None, attentionInOptional=put(y), sinkInOptional=given, dqOut=blank(q), dkOut=blank(k),
+        dvOut=blank(v), dpseOut=None, dsinkOut=empty((heads,), "F32", "gaps"), **common)  # fmt: skip
     for own, of in zip(gradients, expected[3:]):
         near(back(own, layout, of.shape), of, kind, 256)
     if sinks:
@@ -374,3 +400,50 @@ def test_packed_sinks(rotary, sinks):
             again = call("FlashAttentionUnpaddingScoreGradV4", softmaxInLayout=layout, **backward)
             for own, of in zip(again, found):
                 np.testing.assert_array_equal(own, of)
+
+
+@pytest.mark.parametrize("pse_type", [0, 1])
+@pytest.mark.parametrize("in_line", [False, True])
+def test_packed_shifts_and_dropout(pse_type, in_line):
+    """Shifts have room for the longest sequence, or lie as the bits of the dropout do, sequence by sequence, head by head."""
+    heads, depth, kind, scale, keep, query_ends, key_ends = 4, 8, "F16", 0.3, 0.7, [3, 140, 143], [4, 150, 151]
+    q, k, v, dy = (drawn((ends[-1], of, depth), seed, kind)
+                   for seed, (ends, of) in enumerate([(query_ends, heads), (key_ends, 2), (key_ends, 2),
+                                                      (query_ends, heads)]))  # fmt: skip
+    shift, sink = drawn((3, heads, 139, 150), 4, kind), np.float64(np.float32(drawn((heads,), 5)))
+    sequences = [(slice(*rows), slice(*keys)) for rows, keys in
+                 zip(zip([0, *query_ends], query_ends), zip([0, *key_ends], key_ends))]  # fmt: skip
+    counts = [(rows.stop - rows.start, keys.stop - keys.start) for rows, keys in sequences]
+    bits = [np.random.default_rng(6 + s).random((heads, *count)) < keep for s, count in enumerate(counts)]
+    line = np.concatenate([shift[s, :, :m, :n].ravel() for s, (m, n) in enumerate(counts)])
+    shifts = tensor(line, kind, "gaps") if in_line else tensor(shift, kind)
+    put, more = lambda x: tensor(x, kind), {"pseType": pse_type, "qStartIdxOptional": [], "kvStartIdxOptional": []}
+    common = {"query": put(q), "value": put(v), "queryRope": None, "paddingMaskOptional": None, "attenMaskOptional": None,
+              "dropMaskOptional": tensor(np.packbits(np.concatenate([of.ravel() for of in bits]), bitorder="little"), "U8"),
+              "prefixOptional": [], "actualSeqQLenOptional": query_ends, "actualSeqKvLenOptional": key_ends, "scaleValue": scale,
+              "keepProb": keep, "preTokens": 9, "nextTokens": 9, "headNum": heads, "inputLayout": "TND", "innerPrecise": 0,
+              "sparseMode": 0, **more}  # fmt: skip
+    largest, sums, y = call("FlashAttentionVarLenScoreV5", key=put(k), keyRope=None, realShiftOptional=shifts,
+                            sinkOptional=tensor(sink), softmaxOutLayout=None, softmaxMaxOut=empty((heads, 143, 8)),
+                            softmaxSumOut=empty((143, heads, 8)), softmaxOutOut=None, attentionOutOut=empty(q.shape, kind),
+                            **common)  # fmt: skip
+    found = call("FlashAttentionUnpaddingScoreGradV5", keyIn=put(k), keyInRope=None, dy=put(dy), pseShiftOptional=shifts,
+                 softmaxMaxOptional=tensor(largest), softmaxSumOptional=tensor(sums), softmaxInOptional=None,
+                 attentionInOptional=put(y), sinkInOptional=tensor(sink), softmaxInLayout=None, dqOut=empty(q.shape, kind),
+                 dqRopeOut=None, dkOut=empty(k.shape, kind), dkRopeOut=None, dvOut=empty(v.shape, kind), dpseOut=None,
+                 dsinkOut=empty((heads,)), **common)  # fmt: skip
+    expected = [np.zeros_like(q), np.zeros((143, heads)), np.zeros((143, heads)), *map(np.zeros_like, (q, k, v))]
+    slopes = np.zeros(heads)
+    for s, (rows, keys) in enumerate(sequences):
+        one = lambda x, at: x[at].swapaxes(0, 1)[None]
+        own = shift[s, :, : counts[s][0], : counts[s][1]] * (scale if pse_type else 1)
+        *results, slope = with_sink(one(q, rows), one(k, keys), one(v, keys), one(dy, rows), scale, own, True, bits[s] / keep,
+                                    sink, one(y, rows))  # fmt: skip
+        for whole, result, at in zip(expected, results, (rows, rows, rows, rows, keys, keys)):
+            whole[at] = result[0].swapaxes(0, 1)
+        slopes += slope
+    near(y, expected[0], kind)
+    near(largest[..., 7].T, expected[1], "F32")
+    near(sums[..., 7], expected[2], "F32", 2048)
+    for own, of in zip(found, [*expected[3:], slopes]):
+        near(own, of, "F32" if own.ndim == 1 else kind, 256)

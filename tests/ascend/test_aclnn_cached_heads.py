@@ -50,7 +50,7 @@ def places(mode, pages, rows, seed):
     drawn_places = random(seed)
     if mode == "Norm":
         index = np.stack([drawn_places.permutation(rows)[:S] for _ in range(B)])
-        index[0, 3] = index[1, 7] = -1
+        index[0, 3], index[1, 7], index[1, 12] = -1, -1, index[1, 2]  # the later token stays
         where = lambda b, s: (b, index[b, s])
     elif mode.startswith("PA_BLK"):
         blocks = -(-S // rows)
@@ -59,7 +59,7 @@ def places(mode, pages, rows, seed):
         where = lambda b, s: (index[b * blocks + s // rows] // rows, -1 if index[b * blocks + s // rows] < 0 else s % rows)
     else:
         index = drawn_places.permutation(pages * rows)[: B * S]
-        index[5] = index[30] = -1
+        index[5], index[30], index[17] = -1, -1, index[2]
         where = lambda b, s: divmod(index[b * S + s], rows) if index[b * S + s] >= 0 else (0, -1)
     return index, {(b, s): tuple(map(int, where(b, s))) for b in range(B) for s in range(S) if where(b, s)[1] >= 0}
 
@@ -105,11 +105,12 @@ class Kv:
         else:
             self.c = normalized(self.kv[..., :latent], self.gamma)
             self.k = turned(self.kv[..., latent:], self.cos, self.sin)
-        rows = 32 if mode != "Norm" else 23
-        self.shapes = [(5, rows, heads, x.shape[3]) for x in (self.k, self.c)]
+        rows = 32 if mode != "Norm" else S + 4
+        pages = max(5, B * -(-S // rows))
+        self.shapes = [(pages, rows, heads, x.shape[3]) for x in (self.k, self.c)]
         self.caches = [whole(shape, seed) if own == "I8" else drawn(shape, seed, own)
                        for shape, seed, own in zip(self.shapes, (6, 7), self.kinds)]  # fmt: skip
-        self.index, self.where = places(mode, 5, rows, 8)
+        self.index, self.where = places(mode, pages, rows, 8)
 
     def run(self, second, layout, outputs):
         null = lambda values, kind: None if values is None else tensor(values, kind, layout)
@@ -167,8 +168,11 @@ def test_latent_numbers_as_integers(kind, mode, which):
     scales = scale_of((1, 32), 9) if keys else None, scale_of((96,), 10) if latent else None
     offsets = scale_of((32,), 11) if keys else None, None  # which change nothing
     of = Kv(kind, mode, kinds=("I8" if keys else kind, "I8" if latent else kind), scales=scales, offsets=offsets)
-    for second in (False, True):
-        of.run(second, "gaps", True)
+    of.run(False, "gaps", True)
+    shaped = lambda numbers, *rest: tuple(None if each is None else each.reshape(*rest, -1) for each in numbers)
+    for rest in ((), (1,)):  # the second version's have one number of dimensions
+        of.scales, of.offsets = shaped(scales, *rest), shaped(offsets, *rest)
+        of.run(True, "gaps", True)
     of.scales = tuple(None if scale is None else scale.ravel()[:1] for scale in scales)
     of.run(False, "row-major", False)
 
@@ -184,6 +188,18 @@ def test_keys_apart(mode, heads, quantized):
     of = Kv("BF16", mode, heads, True, **more)
     for layout in LAYOUTS:
         of.run(True, layout, True)
+
+
+@pytest.mark.parametrize("batches, tokens, mode", [(2, 700, "PA"), (2, 700, "Norm"), (2, 300, "PA_BLK_NZ"), (300, 1, "PA_NZ"),
+                                                   (40, 17, "PA_BLK_BNSD")])  # fmt: skip
+def test_more_tokens_than_are_computed_at_once(batches, tokens, mode, monkeypatch):
+    """Some of a sequence, or of several sequences."""
+    monkeypatch.setitem(globals(), "B", batches)
+    monkeypatch.setitem(globals(), "S", tokens)
+    scales = {} if mode == "Norm" else {"kinds": ("I8", "I8"), "scales": (scale_of((32,), 9), scale_of((96,), 10))}
+    Kv("F16", mode, **scales).run(True, "row-major", True)
+    Kv("BF16", mode, share=True).run(False, "gaps", True)
+    Kv("BF16", mode, 4, True).run(True, "row-major", mode != "Norm")
 
 
 @pytest.mark.parametrize("mode, index, said", [

@@ -86,8 +86,8 @@ def test_tokens_that_lie_apart():
                   for begin, depth in ((3, 16), (51, 8)))  # fmt: skip
     caches, slots = (drawn((2, 3, 2, 16), 12, "F16"), drawn((2, 3, 2, 8), 13, "F16")), [5, 0, 2, 3]
     kind = pages.KINDS["F16"]
-    held = [Tensor(kind, kind.encode(flat), shape=(4, 2, depth), strides=row_major((4, 2, depth)), storage=[400])
-            for depth in (16, 8)]  # fmt: skip
+    held = [Tensor(kind, kind.encode(flat), shape=(4, 2, depth), strides=row_major((4, 2, depth)), storage=[400], offset=offset)
+            for depth, offset in ((16, 0), (8, 9))]  # fmt: skip
     own = call("ScatterPaKvCache", key=held[0], keyCacheRef=tensor(caches[0], "F16"), slotMapping=tensor(slots, "I32"),
                value=held[1], valueCacheRef=tensor(caches[1], "F16"), compressLensOptional=None,
                compressSeqOffsetOptional=None, seqLensOptional=None, cacheModeOptional="Norm", scatterModeOptional="Nct",
@@ -253,7 +253,7 @@ def test_a_step_of_decoding(size):
 
 @pytest.mark.parametrize("lengths, block, size", [
     ([1, 8, 0], 0, 4), ([1, -1, 0], 0, 4), ([1, 2**63 - 1, 0], 0, 4), ([1, 5, 0], -1, 4), ([1, 5, 0], 2**62, 4),
-    ([0, -(2**63), 0], 0, 1), ([0, 2**62, 0], 3, 2**62)])  # fmt: skip
+    ([0, -(2**63), 0], 0, 1), ([0, 2**62, 0], 3, 2**62), ([0, 2**63 - 1, 0], 0, 2**62)])  # fmt: skip
 def test_a_step_without_a_block(lengths, block, size):
     seen = [tensor(values, "I64") for values in ([7, 7, 7], [8, 8, 8], lengths, [9, 9, 9])]
     said = fault("AdvanceStep", seen[0], tensor([[1], [2]], "I64"), *seen[1:], tensor([[0, 1], [0, block], [0, 1]], "I64"),

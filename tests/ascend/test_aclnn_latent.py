@@ -8,7 +8,7 @@ from tests.ascend.test_aclnn_blocked_weight import blocked
 from tests.ascend.test_aclnn_caches import blocks_of
 from tests.ascend.test_aclnn_cached_heads import turned
 from tests.conformance.ascend import pages
-from tests.conformance.ascend.aclnn_support import Tensor, ffi
+from tests.conformance.ascend.aclnn_support import Tensor, expanded, ffi
 
 HIDDEN, RANK, LATENT, TURNED = 1024, 1536, 512, 64
 EPSILONS = 3e-3, 2e-2
@@ -161,10 +161,10 @@ def stored(case, caches, mode):
     return [blocks_of(cache, "I8" if integer else "BF16").reshape(cache.shape) for cache, integer in zip(caches, integers)]
 
 
-def places_of(tokens, seed, skips=True):
+def places_of(tokens, seed):
     places = random(seed).permutation(PAGES * ROWS)[:tokens]
-    if skips and tokens > 3:
-        places[1] = -1
+    if tokens > 3:
+        places[1], places[-1] = -1, places[0]  # the last token stays
     return places
 
 
@@ -251,6 +251,22 @@ def arguments(index, caches, outs, mode, ends=None):
             own(case.q_gamma), own(case.kv_gamma), own(case.sin), own(case.cos), *caches, tensor(index, "I64"), *[None] * 7,
             None if ends is None else tensor(ends, "I32"), None, 1e-5, 1e-5, ffi.new("char[]", mode.encode()), 0, 0, 0, 0, 0, 128,
             1.0, 1.0, *outs, None, None, None]  # fmt: skip
+
+
+@pytest.mark.parametrize("version, tokens, expected", [
+    (1, 2**20, 0), (1, 2**20 + 1, 561002), (2, 2**20, 0), (2, 2**20 + 1, 561002), (3, 2**20 + 1, 0)])  # fmt: skip
+def test_most_tokens_in_one_line(version, tokens, expected):
+    case, of = Case((1,), heads=1), lambda *shape, kind="BF16": expanded(pages.KINDS[kind], (tokens, *shape))
+    weights, own = (blocked(values, "BF16") for values in (case.dq, case.uq, case.dkv)), lambda values: tensor(values, "BF16")
+    dq, uq, dkv = weights
+    front = of(HIDDEN), dq, uq, own(case.uk), dkv, own(case.q_gamma), own(case.kv_gamma), of(TURNED), of(TURNED)
+    caches = empty((2, ROWS, 1, LATENT), "BF16"), empty((2, ROWS, 1, TURNED), "BF16")
+    places = (of(kind="I64"), *caches) if version < 3 else (*caches, of(kind="I64"))
+    more = (None, None) if version == 3 else ()
+    modes = (0, 0, 0, 0, 0, 128, 1.0, 1.0) if version == 3 else ()
+    outs = of(1, LATENT), of(1, TURNED), *[None] * {1: 0, 2: 1, 3: 3}[version]
+    status, rule = refusal(NAMES[version], *front, *places, *[None] * 7, *more, 1e-5, 1e-5, b"PA_BSND", *modes, *outs)
+    assert status == expected and (status == 0 or rule == f"aclnn{NAMES[version]}/tokenX/tokens")
 
 
 @pytest.mark.parametrize("which", ["kvCacheRef", "krCacheRef"])

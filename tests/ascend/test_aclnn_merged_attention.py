@@ -64,7 +64,8 @@ def update(parts, kind, layout, packed, version):
                                            (True, (1, 2, 33, 192))])  # fmt: skip
 def test_two_parts(kind, packed, shape):
     rows = (*shape[:3], 1)
-    parts = [(drawn(shape, seed, kind), rounded(drawn(rows, seed + 1) * 30, "F32"), np.float32(random(seed + 2).uniform(1, 900, rows)))
+    parts = [(drawn(shape, seed, kind), rounded(drawn(rows, seed + 1) * 30, "F32"),
+              np.float32(random(seed + 2).uniform(1, 900, rows)))
              for seed in (1, 4)]  # fmt: skip
     parts[0][1][0, 0, 0] = parts[1][1][0, 0, 1] = -np.inf  # a row without keys in one part, one in the other
     parts[0][2][0, 0, 0] = parts[1][2][0, 0, 1] = 0
@@ -78,6 +79,24 @@ def test_two_parts(kind, packed, shape):
             close(own[0], y, kind, scale)
             np.testing.assert_array_equal(own[1], np.repeat(m, 8, 3))
             close(own[2], np.repeat(total, 8, 3), "F32")
+
+
+def test_copies_that_differ():
+    """Each is merged by itself; the first one counts for the result."""
+    y1, y2, (m1, m2), (s1, s2) = drawn((7, 2, 64), 1), drawn((7, 2, 64), 2), drawn((2, 7, 2, 8), 3), np.float64(
+        np.float32(random(4).uniform(1, 9, (2, 7, 2, 8))))  # fmt: skip
+    m1[..., 5] = m1[..., 0]  # a copy of the first one in one part
+    s1[..., 5] = s1[..., 0]
+    y, m, total = call("RingAttentionUpdate", prevAttnOut=tensor(y1), prevSoftmaxMax=tensor(m1), prevSoftmaxSum=tensor(s1),
+                       curAttnOut=tensor(y2), curSoftmaxMax=tensor(m2), curSoftmaxSum=tensor(s2),
+                       actualSeqQlenOptional=tensor([0, 7], "I64"), inputLayoutOptional="TND", attnOutOut=empty((7, 2, 64)),
+                       softmaxMaxOut=empty((7, 2, 8)), softmaxSumOut=empty((7, 2, 8)))  # fmt: skip
+    largest = np.maximum(m1, m2)
+    first, second = s1 * np.exp(m1 - largest), s2 * np.exp(m2 - largest)
+    np.testing.assert_array_equal(m, largest)
+    close(total, first + second, "F32")
+    weights = [(part / (first + second))[..., :1] for part in (first, second)]
+    close(y, y1 * weights[0] + y2 * weights[1], "F32", np.abs(y1) * weights[0] + np.abs(y2) * weights[1])
 
 
 def test_attention_to_all_keys():
@@ -110,7 +129,8 @@ def test_attention_to_all_keys():
 def update_parts(logarithms, values, kind, layout, wants):
     rows, depth = values[0].shape
     found = call("AttentionUpdate", lse=[tensor(x, "F32", layout) for x in logarithms],
-                 localOut=[tensor(x, kind, layout) for x in values], updateType=int(wants), out=empty((rows, depth), kind, layout),
+                 localOut=[tensor(x, kind, layout) for x in values], updateType=int(wants),
+                 out=empty((rows, depth), kind, layout),
                  lseOut=empty((rows,), "F32", layout) if wants else None)  # fmt: skip
     return found if wants else (found, None)
 

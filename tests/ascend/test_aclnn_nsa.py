@@ -1,11 +1,11 @@
-"""Native sparse attention. Compressed windows: the sums in float64, and PyTorch's automatic gradients. Attention to selected blocks:
-the formula in float64, token by token."""
+"""Native sparse attention. Compressed windows: the sums in float64, and PyTorch's automatic gradients. Attention to selected
+blocks: the formula in float64, token by token."""
 
 import numpy
 import pytest
 
 from tests.ascend.attention import attention, near
-from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, refusal, rounded, tensor
 from tests.conformance.ascend.aclnn_support import ffi, lib
 
 HALF_UNIT = {"F16": 2.0**-11, "BF16": 2.0**-8}
@@ -31,7 +31,8 @@ def compressed(library, x, weight, first):
 def close(actual, expected, kind, terms, scale):
     """Rounded once from a sum of `terms` in float32, whose terms' sizes add up to `scale`."""
     error = numpy.abs(numpy.asarray(actual) - expected)
-    assert (error <= HALF_UNIT[kind] * numpy.abs(expected) * (1 + 2**-10) + terms * 2.0**-24 * scale + 2.0**-25).all(), error.max()
+    allowed = HALF_UNIT[kind] * numpy.abs(expected) * (1 + 2**-10) + terms * 2.0**-24 * scale + 2.0**-25
+    assert (error <= allowed).all(), error.max()
 
 
 @pytest.mark.parametrize("ends, heads, depth, length, stride", CASES)
@@ -173,7 +174,8 @@ def test_selected_attention(kind, layout, ends, key_ends, heads, key_heads, bloc
                                 zip([0, *ends], ends, [0, *key_ends], key_ends)])  # fmt: skip
     mask = random.random((longest, most_keys)) < 0.4
     mask[0] = True  # a row without keys
-    keeps = {None: lambda row, places: places >= 0, 0: lambda row, places: ~mask[row, places], 2: lambda row, places: places <= row}[mode]
+    keeps = {None: lambda row, places: places >= 0, 0: lambda row, places: ~mask[row, places],
+             2: lambda row, places: places <= row}[mode]  # fmt: skip
     y, largest, sums, dq, dk, dv = selected(q, k, v, dy, blocks, ends, key_ends, block, scale, keeps)
     # The gradients take y as it is stored. What it was rounded by shifts the slopes of a row's scores, each by its weight: the
     # weighted keys are attention with the keys as values, what each key gets is the gradient of these.
@@ -217,9 +219,10 @@ def test_blocks_that_are_not_there(number):
     assert f"row 1 selects block {number} of a sequence of 2" in sentence
 
 
-PAGED = [  # tokens and keys of the sequences, heads, heads of the keys, keys of a block, blocks of a token, rows of a page, layout
+PAGED = [  # tokens and keys of the sequences, heads, those of keys, keys of a block, blocks of a token, rows of a page, layout
     ([1, 1, 1], [70, 128, 1], 4, 2, 64, 2, 64, "BSND"),
     ([1, 1], [48, 16], 3, 3, 16, 3, 128, None),
+    ([1, 1, 1], [40, 0, 17], 2, 1, 32, 2, 64, "TND"),  # a sequence without keys
     ([3, 4], [200, 131], 16, 1, 48, 3, 128, "BSND"),
     ([4, 1, 2], [150, 1, 64], 8, 2, 32, 4, 64, "TND"),
     ([2, 2], [129, 256], 2, 1, 128, 2, 128, "BSH"),
@@ -244,7 +247,7 @@ def test_selected_attention_in_pages(kind, lies, rows, lengths, heads, key_heads
             at = first + token if flat else (s, token)
             for head in range(key_heads):
                 there = -(-length // block)
-                numbers = random.permutation(there)[: random.integers(0 if token else 1, min(there, count) + 1)]
+                numbers = random.permutation(there)[: random.integers(0 if token else min(1, there), min(there, count) + 1)]
                 blocks[at][head, random.permutation(count)[: len(numbers)]] = numbers
                 places = numpy.concatenate([[], *(numpy.arange(n * block, min(length, n * block + block)) for n in numbers)])
                 places = places.astype(int)
@@ -266,6 +269,19 @@ def test_selected_attention_in_pages(kind, lies, rows, lengths, heads, key_heads
                        selectBlockSize=block, selectBlockCount=count, pageBlockSize=page, scaleValue=scale, sparseMode=0,
                        output=empty(joined(y).shape, kind, lies))  # fmt: skip
             near(own, joined(y), kind)
+
+
+@pytest.mark.parametrize("rows, lengths, expected", [
+    ([2, 1], [2, 1], 0), ([2, 1], [1, 1], 161002), ([2, 1], [2, 0], 161002), ([1, 1], [1, 0], 0)])  # fmt: skip
+def test_tokens_and_keys(rows, lengths, expected):
+    """Where a sequence has several tokens, all have as many keys."""
+    given = [lib.aclCreateIntArray(ffi.new("int64_t[]", numbers), 2) for numbers in (rows, lengths)]
+    tokens = sum(rows)
+    status, rule = refusal("NsaSelectedAttentionInfer", empty((tokens, 1, 192), "F16"), empty((3, 64, 1, 192), "F16"),
+                           empty((3, 64, 1, 128), "F16"), empty((tokens, 1, 1), "I32"), None, empty((2, 1), "I32"), *given,
+                           b"TND", 1, 1, 64, 1, 64, 0.1, 0, empty((tokens, 1, 128), "F16"))  # fmt: skip
+    assert [lib.aclDestroyIntArray(each) for each in given] == [0, 0]
+    assert status == expected and (status == 0 or rule == "aclnnNsaSelectedAttentionInfer/actualQSeqLenOptional/values")
 
 
 @pytest.mark.parametrize("number, page, said", [

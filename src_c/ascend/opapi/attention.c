@@ -78,7 +78,8 @@ static AttentionPlan plan_of(OpCall *op, const AttentionCall *call, int32_t coun
     plan_heads(&plan, KEY, call->key, VIEW_READ, key_layout(call), sizes.key_heads);
     plan_heads(&plan, VALUE, call->value, VIEW_READ, key_layout(call), sizes.key_heads);
     if (op_given(call->shift)) {
-        plan_view(&plan, SHIFT, call->shift, VIEW_READ, by_scores(&call->shift->view));
+        const View *shift = &call->shift->view;
+        plan_view(&plan, SHIFT, call->shift, VIEW_READ, shift->rank == 1 ? *shift : by_scores(shift));
     }
     if (mask_is_read(call)) {
         const View mask = mask_view(call, of.query.shape[2]);

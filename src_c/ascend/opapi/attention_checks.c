@@ -149,10 +149,11 @@ void require_masks(OpCall *op, const AttentionCall *call)
                "preTokens", "band", op->invalid, "preTokens is %lld, nextTokens %lld: they do not overlap",
                (long long)call->before, (long long)call->after);
     if (op_given(call->shift)) {
-        op_require(op, call->shift->view.rank == 4 && covers(call, &call->shift->view, true), call->shift->name,
-                   "shape", op->invalid, "%s is %s; %s is %s, %s is %s", call->shift->name,
-                   op_shape_text(op, call->shift), call->query->name, op_shape_text(op, call->query),
-                   call->key->name, op_shape_text(op, call->key));
+        const View *shift = &call->shift->view;
+        const bool in_line = shift->rank == 1 && call->packed && !call->infers && shift->shape[0] == score_count(call);
+        op_require(op, in_line || (shift->rank == 4 && covers(call, shift, true)), call->shift->name, "shape", op->invalid,
+                   "%s is %s; %s is %s, %s is %s", call->shift->name, op_shape_text(op, call->shift), call->query->name,
+                   op_shape_text(op, call->query), call->key->name, op_shape_text(op, call->key));
     }
     const bool prefixes = op_given(call->mask) && (call->mode == MODE_PREFIX || call->mode == MODE_PREFIX_SMALL);
     op_require(op, !prefixes || call->prefix.count == sequence_count(call, &of), "prefixOptional", "length",

@@ -29,19 +29,19 @@ void op_require_merge(OpCall *op, const MergeCall *call)
                op_shape_text(op, of));
 }
 
-/* [batch, head, row, …] */
+/* [row, batch, head, …]: so results of a token, which have most numbers, are read one behind another. */
 static View by_rows(const MergeCall *call, const View *view, int64_t heads)
 {
-    if (view->rank == 4) { /* statistics of SBH */
-        return *view;
+    if (view->rank == 4) { /* statistics of SBH, [batch, head, row, …] */
+        return op_swap_axes(op_swap_axes(*view, 0, 2), 1, 2);
     }
     if (is_packed(call)) { /* [token, head, …] */
-        return us_view_insert_axis(op_swap_axes(*view, 0, 1), 0, 1, 0);
+        return us_view_insert_axis(*view, 1, 1, 0);
     }
     const int64_t depth = view->shape[2] / heads;
     const View parts = {.data = view->data, .dtype = view->dtype, .rank = 4,
-                        .shape = {view->shape[1], heads, view->shape[0], depth},
-                        .strides = {view->strides[1], depth * view->strides[2], view->strides[0], view->strides[2]}};
+                        .shape = {view->shape[0], view->shape[1], heads, depth},
+                        .strides = {view->strides[0], view->strides[1], depth * view->strides[2], view->strides[2]}};
     return parts;
 }
 

@@ -33,8 +33,9 @@ static void require_selection(OpCall *op, const SelectedCall *call)
 {
     op_require(op, call->block % 16 == 0 && call->block >= 16 && call->block <= MOST_BLOCK, "selectedBlockSize", "value",
                op->invalid, "selectedBlockSize is %lld, not a multiple of 16 up to 128", (long long)call->block);
-    op_require(op, call->count >= 1 && call->count <= MOST_BLOCKS && call->count * call->block < ALL_SELECTED,
-               "selectedBlockCount", "value", op->invalid, "selectedBlockCount is %lld, blocks have %lld keys: 1 to 128 blocks, less than 8192 keys",
+    op_require(op, op_refused(op) || (call->count >= 1 && call->count <= MOST_BLOCKS && call->count * call->block < ALL_SELECTED),
+               "selectedBlockCount", "value", op->invalid,
+               "selectedBlockCount is %lld, blocks have %lld keys: 1 to 128 blocks, less than 8192 keys",
                (long long)call->count, (long long)call->block);
     const Shape selected = op_shape_of(3, (const int64_t[]){op_size(call->query, 0), op_size(call->key, 1), call->count});
     op_require_shape(op, call->blocks, &selected);
@@ -66,7 +67,7 @@ static void require_mask(OpCall *op, const SelectedCall *call)
 {
     op_require(op, call->mode == MODE_DEFAULT || call->mode == MODE_LEFT_UP, "sparseMode", "value", op->invalid,
                "sparseMode is %lld, neither 0 nor 2", (long long)call->mode);
-    if (op_given(call->mask)) {
+    if (op_given(call->mask) && !op_refused(op)) {
         const bool triangle = call->mode == MODE_LEFT_UP;
         const int64_t rows = triangle ? TRIANGLE : longest(call->query_ends);
         const int64_t keys = triangle ? TRIANGLE : longest(call->key_ends);
@@ -214,19 +215,25 @@ static void require_paged_lengths(OpCall *op, const PagedSelection *call)
     bool fits = call->lengths.count == sequences;
     for (int64_t s = 0; s < sequences && fits; s++) {
         const int64_t length = call->lengths.values[s];
-        fits = length >= 0 && (length == 0 || (length - 1) / call->page < columns) && !__builtin_add_overflow(keys, length, &keys);
+        fits = length >= 0 && (length == 0 || (length - 1) / call->page < columns) &&
+               !__builtin_add_overflow(keys, length, &keys);
         longest = fits && length > longest ? length : longest;
     }
     op_require(op, fits, call->lengths.name, "values", op->invalid,
                "%s has %lld entries for %lld sequences, or one that their %lld pages of %lld keys have no room for",
-               call->lengths.name, (long long)call->lengths.count, (long long)sequences, (long long)columns, (long long)call->page);
+               call->lengths.name, (long long)call->lengths.count, (long long)sequences, (long long)columns,
+               (long long)call->page);
     fits = call->rows.count == 0 || call->rows.count == sequences;
+    bool enough = true, several = false; /* keys for the tokens of each sequence; tokens in one */
     for (int64_t s = 0; s < sequences && fits && !op_refused(op); s++) {
         const int64_t rows = rows_of(call, s);
-        fits = rows >= 1 && rows <= (is_flat(call) ? PAGED_ROWS : rows_of_each(call)) && rows <= call->lengths.values[s];
+        fits = rows >= 1 && rows <= (is_flat(call) ? PAGED_ROWS : rows_of_each(call));
+        enough = enough && rows <= call->lengths.values[s];
+        several = several || rows > 1;
         packed += rows;
     }
-    op_require(op, fits && (!is_flat(call) || packed == op_size(call->query, 0)), call->rows.name, "values", op->invalid,
+    fits = fits && (enough || !several) && (!is_flat(call) || packed == op_size(call->query, 0));
+    op_require(op, fits, call->rows.name, "values", op->invalid,
                "%s has %lld entries for %lld sequences, or they do not have so many tokens, query being %s", call->rows.name,
                (long long)call->rows.count, (long long)sequences, op_shape_text(op, call->query));
     const int64_t most = longest / call->block + (longest % call->block > 0);
@@ -242,8 +249,8 @@ void op_require_paged_selection(OpCall *op, const PagedSelection *call)
     op_require(op, shared, "numKeyValueHeads", "value", op->invalid,
                "numKeyValueHeads is %lld, numHeads %lld: up to 256, which up to 16 heads share each", (long long)call->key_heads,
                (long long)call->heads);
-    op_require(op, call->block % 16 == 0 && call->block >= 16 && call->block <= MOST_BLOCK, "selectBlockSize", "value", op->invalid,
-               "selectBlockSize is %lld, not a multiple of 16 up to 128", (long long)call->block);
+    op_require(op, call->block % 16 == 0 && call->block >= 16 && call->block <= MOST_BLOCK, "selectBlockSize", "value",
+               op->invalid, "selectBlockSize is %lld, not a multiple of 16 up to 128", (long long)call->block);
     op_require(op, call->page == 64 || call->page == 128, "pageBlockSize", "value", op->invalid,
                "pageBlockSize is %lld, neither 64 nor 128", (long long)call->page);
     const int32_t rank = is_flat(call) || has_joint_heads(call) ? 3 : 4;
@@ -306,7 +313,8 @@ aclnnStatus op_paged_selection(OpCall *op, const PagedSelection *call)
     const View keys = apart(call->key, call->key->view.rank == 3, call->key_heads);
     const View values = apart(call->value, call->value->view.rank == 3, call->key_heads);
     const PlannedView absent = {NULL, VIEW_READ, NULL};
-    const PlannedView views[] = {{call->query, VIEW_READ, &query}, {call->key, VIEW_READ, &keys}, {call->value, VIEW_READ, &values},
-                                 read(call->blocks), absent, {call->out, VIEW_WRITE, &out}, absent, absent, read(call->pages)};
+    const PlannedView views[] = {{call->query, VIEW_READ, &query}, {call->key, VIEW_READ, &keys},
+                                 {call->value, VIEW_READ, &values}, read(call->blocks), absent,
+                                 {call->out, VIEW_WRITE, &out}, absent, absent, read(call->pages)};
     return op_plan_views(op, us_selected_attention_in_pages, selected, size, 9, views);
 }

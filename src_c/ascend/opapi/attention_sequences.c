@@ -1,5 +1,6 @@
 /* Attention: the rows and keys of every sequence, and the band of the sparse mode. */
 #include "ascend/opapi/attention_parts.h"
+#include "kernels/scratch.h"
 
 int64_t sequence_count(const AttentionCall *call, const Operand4 *of)
 {
@@ -77,12 +78,32 @@ static void set_band(const AttentionCall *call, AttentionSequence *sequence, int
         return;
     }
     sequence->high = mode == MODE_LEFT_UP ? 0 : corner;
-    sequence->prefix = mode == MODE_PREFIX || mode == MODE_PREFIX_SMALL ? prefix : 0;
+    const bool kept = prefix > 0 && (mode == MODE_PREFIX || mode == MODE_PREFIX_SMALL);
+    sequence->prefix = kept ? prefix : 0;
 }
 
 int64_t length_of(IntArguments lengths, int64_t sequence, int64_t whole)
 {
     return lengths.count == 0 ? whole : lengths.values[lengths.count == 1 ? 0 : sequence];
+}
+
+/* Scores so far, and those of a sequence. */
+static int64_t with_scores(int64_t before, int64_t heads, int64_t rows, int64_t keys)
+{
+    int64_t count;
+    return __builtin_add_overflow(before, us_scratch_count(us_scratch_count(heads, rows), keys), &count) ? INT64_MAX : count;
+}
+
+int64_t score_count(const AttentionCall *call)
+{
+    const Operand4 of = split_heads(call);
+    const int64_t batches = of.query.shape[0], rows = of.query.shape[2], keys = of.key.shape[2];
+    int64_t count = call->packed ? 0 : with_scores(0, us_scratch_count(batches, call->heads), rows, keys);
+    for (int64_t s = 0; call->packed && s < call->query_ends.count; s++) {
+        count = with_scores(count, call->heads, call->query_ends.values[s] - begin_of(call->query_ends, s),
+                            call->key_ends.values[s] - begin_of(call->key_ends, s));
+    }
+    return count;
 }
 
 void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention *attention)
@@ -92,7 +113,7 @@ void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention
     for (int64_t s = 0; s < sequences; s++) {
         AttentionSequence *sequence = &attention->of[s];
         *sequence = (AttentionSequence){.query_count = of->query.shape[2], .key_count = key_room(call, of, s),
-                                        .rows_before = rows, .drop_begin = scores};
+                                        .rows_before = rows, .score_begin = scores};
         if (call->packed) {
             sequence->query_begin = begin_of(call->query_ends, s);
             sequence->query_count = call->query_ends.values[s] - sequence->query_begin;
@@ -104,7 +125,7 @@ void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention
         sequence->seen_rows = length_of(call->query_lengths, s, sequence->query_count);
         sequence->key_count = shared_keys(call) + length_of(call->key_lengths, s, sequence->key_count);
         rows += sequence->query_count;
-        scores += call->heads * sequence->query_count * sequence->key_count;
+        scores = with_scores(scores, call->heads, sequence->query_count, sequence->key_count);
     }
     const int64_t cut = call->mode > MODE_PREFIX_SMALL ? cut_sequence(call, sequences, attention->of) : -1;
     for (int64_t s = 0; s < sequences; s++) {

@@ -1,22 +1,6 @@
 /* Attention: the pages for training. */
 #include "ascend/opapi/attention_parts.h"
 
-static int64_t score_count(const AttentionCall *call)
-{
-    const Operand4 of = split_heads(call);
-    if (!call->packed) {
-        const int64_t count = us_shape_elements(4, (const int64_t[]){of.query.shape[0], call->heads, of.query.shape[2],
-                                                                     of.key.shape[2]});
-        return count < 0 ? INT64_MAX : count;
-    }
-    int64_t count = 0;
-    for (int64_t s = 0; s < call->query_ends.count; s++) {
-        count += call->heads * (call->query_ends.values[s] - begin_of(call->query_ends, s)) *
-                 (call->key_ends.values[s] - begin_of(call->key_ends, s));
-    }
-    return count;
-}
-
 static void require_dropout(OpCall *op, const AttentionCall *call)
 {
     op_require(op, call->keep > 0 && call->keep <= 1, "keepProb", "range", op->invalid,
@@ -38,8 +22,8 @@ static void require_sinks(OpCall *op, const AttentionCall *call)
     const Shape shape = op_shape_of(1, &call->heads);
     op_require_shape(op, call->sink, &shape);
     if (call->out_gradient != NULL) {
-        op_require(op, op_given(call->sink_gradient), call->sink_gradient->name, "missing", op->missing, "%s is NULL, %s is given",
-                   call->sink_gradient->name, call->sink->name);
+        op_require(op, op_given(call->sink_gradient), call->sink_gradient->name, "missing", op->missing,
+                   "%s is NULL, %s is given", call->sink_gradient->name, call->sink->name);
         op_require_shape(op, call->sink_gradient, &shape);
     }
 }

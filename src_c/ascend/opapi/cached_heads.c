@@ -21,8 +21,8 @@ static void require_quantization(OpCall *op, const Operand *x, const Operand *ca
                "%s is neither of the type of %s nor of ACL_INT8", cache->name, x->name);
     op_require(op, integers == op_given(scale), scale->name, "given", op->invalid, "%s is %s, and %s is of %s", scale->name,
                op_given(scale) ? "given" : "NULL", cache->name, acl_dtype_name(cache->dtype));
-    op_require(op, op_given(scale) || !op_given(offset), offset->name, "given", op->invalid, "%s is given, %s is not", offset->name,
-               scale->name);
+    op_require(op, op_given(scale) || !op_given(offset), offset->name, "given", op->invalid, "%s is given, %s is not",
+               offset->name, scale->name);
     op_require(op, !op_given(scale) || scale_fits, scale->name, "shape", op->invalid, "%s is %s, which is not for these heads",
                scale->name, op_shape_text(op, scale));
     op_require(op, !op_given(offset) || offset_fits, offset->name, "shape", op->invalid, "%s is %s, which is not for these heads",
@@ -152,8 +152,9 @@ static void require_heads(OpCall *op, const CachedKv *call)
                    op_shape_text(op, call->kv), call->v->name, op_shape_text(op, call->v), op_shape_text(op, call->cos));
     }
     const int64_t normalized = op_size(call->gamma, 0);
-    op_require(op, is_apart(call) ? normalized == depth : normalized <= depth && turned(call) == depth - normalized, "kv", "depth",
-               op->invalid, "kv is %s, gamma is %s, cos is %s: a head is what is normalized, and what is turned",
+    const bool whole = is_apart(call) ? normalized == depth : normalized <= depth && turned(call) == depth - normalized;
+    op_require(op, whole, "kv", "depth", op->invalid,
+               "kv is %s, gamma is %s, cos is %s: a head is what is normalized, and what is turned",
                op_shape_text(op, call->kv), op_shape_text(op, call->gamma), op_shape_text(op, call->cos));
 }
 
@@ -230,13 +231,27 @@ static void require_scale(OpCall *op, const CachedKv *call, const Operand *cache
                          op_given(offset) && fits_heads(call, offset, depth));
 }
 
+/* Those of the second version are all lines, or all tables. */
+static void require_ranks(OpCall *op, const CachedKv *call)
+{
+    const Operand *const numbers[] = {call->k_scale, call->k_offset, call->ckv_scale, call->ckv_offset};
+    bool one = false, two = false;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        one = one || (op_given(numbers[i]) && numbers[i]->view.rank == 1);
+        two = two || (op_given(numbers[i]) && numbers[i]->view.rank == 2);
+    }
+    op_require(op, !call->second || !one || !two, call->k_scale->name, "ranks", op->invalid,
+               "of the scales and offsets some have one dimension, and others two");
+}
+
 /* ---- outputs ---- */
 
 static void require_output(OpCall *op, const CachedKv *call, const Operand *out, int64_t depth)
 {
     op_require(op, op_given(out), out->name, "missing", op->missing, "%s is NULL, isOutputKv is true", out->name);
     op_require_same_dtype(op, out, call->kv);
-    const Shape shape = op_shape_of(4, (const int64_t[]){op_size(call->kv, 0), op_size(call->kv, 1), op_size(call->kv, 2), depth});
+    const Operand *kv = call->kv;
+    const Shape shape = op_shape_of(4, (const int64_t[]){op_size(kv, 0), op_size(kv, 1), op_size(kv, 2), depth});
     op_require_shape(op, out, &shape);
 }
 
@@ -248,6 +263,7 @@ void op_require_cached_kv(OpCall *op, const CachedKv *call)
     require_index(op, call);
     require_scale(op, call, call->k_cache, call->k_scale, call->k_offset, key_depth(call));
     require_scale(op, call, call->ckv_cache, call->ckv_scale, call->ckv_offset, latent_depth(call));
+    require_ranks(op, call);
     op_require(op, is_paged(call) || is_apart(call) || !is_quantized(call), "cacheModeOptional", "quantized", op->invalid,
                "cacheModeOptional is %s: a cache without pages is not quantized", call->mode);
     if (call->outputs) {
@@ -332,8 +348,9 @@ static bool require_sizes(OpCall *op, const CachedQkv *call)
     const bool counted = !__builtin_add_overflow(heads.values[QUERIES], heads.values[KEYS], &sum) &&
                          !__builtin_add_overflow(sum, heads.values[VALUES], &sum) && sum == sizes.values[HEADS];
     op_require(op, counted && heads.values[KEYS] == heads.values[VALUES], heads.name, "sum", op->invalid,
-               "%s is [%lld,%lld,%lld]: there are %lld heads, of keys and values alike", heads.name, (long long)heads.values[QUERIES],
-               (long long)heads.values[KEYS], (long long)heads.values[VALUES], (long long)sizes.values[HEADS]);
+               "%s is [%lld,%lld,%lld]: there are %lld heads, of keys and values alike", heads.name,
+               (long long)heads.values[QUERIES], (long long)heads.values[KEYS], (long long)heads.values[VALUES],
+               (long long)sizes.values[HEADS]);
     op_require(op, sizes.values[DEPTH] == JOINT_DEPTH, sizes.name, "depth", op->invalid, "%s has heads of %lld numbers, not 128",
                sizes.name, (long long)sizes.values[DEPTH]);
     const bool fits = op_is_product(op_size(call->qkv, 0), sizes.values[BATCHES], sizes.values[TOKENS]) &&
@@ -380,13 +397,15 @@ void op_require_cached_qkv(OpCall *op, const CachedQkv *call)
                "%s is %s, %s is %s: other pages", call->v_cache->name, op_shape_text(op, call->v_cache), call->k_cache->name,
                op_shape_text(op, call->k_cache));
     require_whole_blocks(op, call->k_cache, call->v_cache, rows);
-    op_require(op, rows > 0 && has_room(op_size(call->k_cache, 0), ceiling(call->sizes.values[TOKENS], larger(rows, 1)), sequences),
-               call->k_cache->name, "room", op->invalid, "%s is %s: no pages for %lld sequences of %lld tokens", call->k_cache->name,
-               op_shape_text(op, call->k_cache), (long long)sequences, (long long)call->sizes.values[TOKENS]);
+    const int64_t each = call->sizes.values[TOKENS], pages = ceiling(each, larger(rows, 1));
+    op_require(op, rows > 0 && has_room(op_size(call->k_cache, 0), pages, sequences), call->k_cache->name, "room", op->invalid,
+               "%s is %s: no pages for %lld sequences of %lld tokens", call->k_cache->name, op_shape_text(op, call->k_cache),
+               (long long)sequences, (long long)each);
     require_quantization(op, call->qkv, call->k_cache, call->k_scale, call->k_offset,
                          is_table(call->k_scale, heads[KEYS], JOINT_DEPTH), is_table(call->k_offset, heads[KEYS], JOINT_DEPTH));
     require_quantization(op, call->qkv, call->v_cache, call->v_scale, call->v_offset,
-                         is_table(call->v_scale, heads[VALUES], JOINT_DEPTH), is_table(call->v_offset, heads[VALUES], JOINT_DEPTH));
+                         is_table(call->v_scale, heads[VALUES], JOINT_DEPTH),
+                         is_table(call->v_offset, heads[VALUES], JOINT_DEPTH));
 }
 
 /* [token, heads * depth] as [1, token, head, depth]. */

@@ -176,7 +176,7 @@ bool op_lies_page_by_page(const Operand *cache)
     const View *view = &cache->view;
     bool behind = true;
     int64_t page = 1;
-    for (int32_t axis = view->rank - 1; axis > 0; axis--) {
+    for (int32_t axis = view->rank - 1; axis > 0 && !op_empty(cache); axis--) { /* an empty one has any sizes */
         behind = behind && (view->shape[axis] == 1 || view->strides[axis] == page);
         page *= view->shape[axis];
     }
@@ -255,7 +255,8 @@ bool op_are_tokens_of(const Operand *tokens, const Operand *cache, CacheForm for
         return has_sizes(&tokens->view, 3, (const int64_t[]){-1, op_size(cache, 2), op_size(cache, 3)});
     }
     int64_t width;
-    return op_size(cache, 3) == op_cache_block(&cache->view) && !__builtin_mul_overflow(op_size(cache, 1), op_size(cache, 3), &width) &&
+    return op_size(cache, 3) == op_cache_block(&cache->view) &&
+           !__builtin_mul_overflow(op_size(cache, 1), op_size(cache, 3), &width) &&
            has_sizes(&tokens->view, 2, (const int64_t[]){-1, width});
 }
 

@@ -27,8 +27,8 @@ bool op_is_product(int64_t value, int64_t a, int64_t b);
 bool op_is_cache_format(const Operand *cache, CacheForm form);
 int64_t op_rows_of_page(const Operand *cache, CacheForm form);
 bool op_have_same_pages(const Operand *a, const Operand *b, CacheForm form);
-/* A cache of shape [page, row, head, depth] each of whose pages lies in blocks of 32 bytes, [head, depth / c, row, c]: whether its
- * numbers lie page by page, and the view of them, [page, row, head, depth / c, c]. */
+/* A cache of shape [page, row, head, depth] each of whose pages lies in blocks of 32 bytes, [head, depth / c, row, c]: whether
+ * its numbers lie page by page, and the view of them, [page, row, head, depth / c, c]. */
 bool op_lies_page_by_page(const Operand *cache);
 View op_pages_in_blocks(const Operand *cache);
 /* Limits of CACHE_HEADS; value may have no dimensions. */

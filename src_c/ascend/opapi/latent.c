@@ -96,8 +96,8 @@ static void require_sizes(OpCall *op, const Latent *call)
     const int64_t hidden = op_size(call->x, -1), heads = op_size(call->uk, 0), depth = op_size(call->uk, 1);
     const int64_t rank = op_size(call->q_gamma, 0);
     const bool known = (hidden % 1024 == 0 && hidden >= 1024 && hidden <= 8192) || hidden == 7680;
-    op_require(op, known, "tokenX", "hidden", op->invalid, "tokenX is %s: it has 7680 or 1 to 8 times 1024 numbers for each token",
-               op_shape_text(op, call->x));
+    op_require(op, known, "tokenX", "hidden", op->invalid,
+               "tokenX is %s: it has 7680 or 1 to 8 times 1024 numbers for each token", op_shape_text(op, call->x));
     const bool few = is_flat(call) ? call->third || op_size(call->x, 0) <= MOST_TOKENS : op_size(call->x, 0) <= MOST_SEQUENCES;
     op_require(op, few && token_count(call) >= 0, "tokenX", "tokens", op->invalid,
                "tokenX is %s: there are at most 65536 sequences or 1048576 tokens", op_shape_text(op, call->x));
@@ -106,8 +106,9 @@ static void require_sizes(OpCall *op, const Latent *call)
     op_require(op, op_size(call->kv_gamma, 0) == LATENT, "rmsnormGammaCkv", "size", op->invalid,
                "rmsnormGammaCkv is %s: it has 512 numbers", op_shape_text(op, call->kv_gamma));
     const bool power = heads > 0 && heads <= MOST_HEADS && (heads & (heads - 1)) == 0;
-    op_require(op, power && (depth == 128 || (call->third && depth == 192)) && op_size(call->uk, 2) == LATENT, "weightUk", "shape",
-               op->invalid, "weightUk is %s: it is [N,%s,512], N a power of 2 up to 128", op_shape_text(op, call->uk),
+    const bool deep = depth == 128 || (call->third && depth == 192);
+    op_require(op, power && deep && op_size(call->uk, 2) == LATENT, "weightUk", "shape", op->invalid,
+               "weightUk is %s: it is [N,%s,512], N a power of 2 up to 128", op_shape_text(op, call->uk),
                call->third ? "128 or 192" : "128");
     const Shape angles = with_tokens(call, 1, (const int64_t[]){TURNED});
     op_require_shape(op, call->sin, &angles);

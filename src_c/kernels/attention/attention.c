@@ -271,7 +271,7 @@ static KernelStatus attend(const Attention *attention, const View *views)
     const AttentionSizes *sizes = &attention->sizes;
     Work work = {.attention = attention, .views = views, .blocks = (attention_longest(attention, false) + ROWS - 1) / ROWS};
     const int64_t pieces = sizes->sequences * sizes->heads * work.blocks;
-    run_pieces(pieces, pieces * ROWS * attention_longest(attention, true), attend_piece, &work);
+    run_pieces(pieces, us_scratch_count(pieces * ROWS, attention_longest(attention, true)), attend_piece, &work);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 

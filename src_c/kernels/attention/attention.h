@@ -15,7 +15,7 @@ typedef struct AttentionSequence {
     int64_t row_begin;   /* those from here on, from where i counts; */
     int64_t key_begin_in_scores; /* and where j counts from in shift and mask */
     int64_t rows_before; /* rows of the queries before this one */
-    int64_t drop_begin; /* number of its first score, [head][i][j], in the dropout's mask */
+    int64_t score_begin; /* number of its first score, [head][i][j], of all */
 } AttentionSequence;
 
 typedef struct AttentionSizes {
@@ -52,8 +52,9 @@ enum AttentionView { QUERY, KEY, VALUE, SHIFT, MASK, DROP, OUT, MAXIMUM, SUM,
                      SCORE_SCALE, WEIGHT_SCALE, PRODUCT_SCALE, QUERY_PADDING, KEY_PADDING, LISTED };
 
 /* Views, [sequence, head, row, …]:
- *   query, key, value, shift? and mask? [.., i, j] (mask: not 0 is left out), drop? (bits, the low ones first; set is
- *   kept), out; maximum? and sum? of e^(score - maximum) of every row, [.., i, copies]
+ *   query, key, value, shift? and mask? [.., i, j] (mask: not 0 is left out; a shift of one dimension has all scores), drop? (of
+ *   all scores; bits, the low ones first; set is kept), out; maximum? and sum? of e^(score - maximum) of every row,
+ *   [.., i, copies]
  * A row without keys gives 0, maximum -infinity and sum 0.
  * After four absent ones: scale? and shift? of the result, [1, head, 1, depth]: integers are result * scale + shift, to
  * the nearest; pages? [sequence, page] (int32): the first axis of key and value counts pages of `block` rows;
@@ -77,8 +78,8 @@ Kernel us_attention_backward;
 enum { PART_QUERY = VALUE_GRADIENT + 1, PART_KEY, PART_QUERY_GRADIENT, PART_KEY_GRADIENT, BACKWARD_VIEWS };
 Kernel us_attention_backward_of_parts;
 
-/* Either of them, and the gradient of the sinks of us_attention: minus the sum over all rows of the head of the sink's weight times
- * the sum of out * dout, in float64.
+/* Either of them, and the gradient of the sinks of us_attention: minus the sum over all rows of the head of the sink's weight
+ * times the sum of out * dout, in float64.
  * Views: those of us_attention_backward_of_parts, whose last four may be absent, then sink [1, head, 1, 1] and its gradient. */
 enum { BACKWARD_SINK = BACKWARD_VIEWS, SINK_GRADIENT, SINK_VIEWS };
 Kernel us_attention_backward_with_sink;

@@ -191,7 +191,7 @@ KernelStatus us_attention_backward(const View *views, const void *attributes)
     if (work.partial == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    run_pieces(lines * work.blocks, rows * keys, differentiate_piece, &work);
+    run_pieces(lines * work.blocks, us_scratch_count(rows, keys), differentiate_piece, &work);
     if (!work.out_of_memory) {
         run_pieces(sizes->sequences * sizes->heads, rows * sizes->depth, store_query_gradient, &work);
     }

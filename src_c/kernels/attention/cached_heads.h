@@ -13,7 +13,6 @@ typedef enum HeadSlots {
     SLOTS_OF_TOKENS, /* index [b * tokens + t] */
     SLOTS_OF_BLOCKS, /* row t % rows of page index[b * blocks + t / rows] / rows */
     SLOTS_OF_PAGES,  /* row index[b, t] of page b */
-    SLOTS_OF_STARTS, /* row index[b] + t of page b; an index below 0 is none, too, but a fault */
 } HeadSlots;
 
 /* x -> x / sqrt(mean(x^2) + epsilon) * gamma, where it is normalized; then numbers first … first + turned - 1 of a head are

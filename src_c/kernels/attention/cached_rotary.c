@@ -28,8 +28,8 @@ static void load_angles(const View *table, int64_t position, int64_t begin, int6
 static KernelStatus check_position(int64_t position, int64_t token, const View *table)
 {
     const bool inside = position >= 0 && position < table->shape[0];
-    return inside ? KERNEL_OK : us_kernel_fault("position %lld of token %lld is outside a table of %lld rows", (long long)position,
-                                                (long long)token, (long long)table->shape[0]);
+    return inside ? KERNEL_OK : us_kernel_fault("position %lld of token %lld is outside a table of %lld rows",
+                                                (long long)position, (long long)token, (long long)table->shape[0]);
 }
 
 /* Pairs section, section + 3, … of a token, below `limit`. */

@@ -261,7 +261,8 @@ static KernelStatus multiply(const Step *step, float *rows, int8_t *integers, fl
     const View a = us_view_contiguous(integers, DTYPE_INT8, 2, shape);
     const View of_rows = floats(scale, 2, (const int64_t[]){step->count, 1});
     const QuantizedProduct how = {.group = depth, .scale_columns = 1, .packed_a = NOT_PACKED, .packed_b = NOT_PACKED};
-    return us_quantized_product((const View[]){a, *b, step->views[weight_scale], c, absent, of_rows, absent, absent, absent}, &how);
+    const View views[] = {a, *b, step->views[weight_scale], c, absent, of_rows, absent, absent, absent};
+    return us_quantized_product(views, &how);
 }
 
 static KernelStatus quantize(float *x, const View *smooth, int64_t rows, int64_t width, int8_t *integers, float *scale)
@@ -278,8 +279,8 @@ static KernelStatus compress(const Step *step)
 {
     const Work *work = step->work;
     const int64_t rank = step->sizes->rank, shape[] = {step->count, rank};
-    KernelStatus status = multiply(step, work->x, work->x_integers, work->x_scale, step->sizes->hidden, LATENT_DQ, LATENT_DQ_SCALE,
-                                   work->c);
+    KernelStatus status = multiply(step, work->x, work->x_integers, work->x_scale, step->sizes->hidden, LATENT_DQ,
+                                   LATENT_DQ_SCALE, work->c);
     if (status == KERNEL_OK) {
         const View c = floats(work->c, 2, shape), gamma = floats(work->q_gamma, 1, &rank), absent = us_view_absent();
         const Normalize how = {.line = rank, .parameter_run = 1, .parameter_count = rank, .epsilon = step->how->q_epsilon,
@@ -368,8 +369,8 @@ static KernelStatus finish(const Step *step, int64_t *slots)
                                        {0, false, true, TURN_SORTED, sizes->turned}}};
     const View parts[] = {
         keys ? index : absent,
-        in_heads(work->wide + sizes->depth, count, sizes->heads, sizes->turned, wide), absent, cosines, sines, absent, absent, rope,
-        absent,
+        in_heads(work->wide + sizes->depth, count, sizes->heads, sizes->turned, wide), absent, cosines, sines, absent, absent,
+        rope, absent,
         latent, gamma, absent, absent, for_heads(&views[LATENT_KV_SCALE], work->kv_scale, &latent), absent, absent,
         views[LATENT_KV_CACHE],
         turned, absent, cosines, sines, for_heads(&views[LATENT_KR_SCALE], work->kr_scale, &turned), absent, absent,

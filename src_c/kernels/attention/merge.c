@@ -5,6 +5,8 @@
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 
+#include <string.h>
+
 enum { PIECE = 4096 }; /* elements, about */
 #define NO_KEYS -1.0f
 
@@ -49,46 +51,67 @@ static void store(const View *view, int64_t offset, int64_t count, const float *
 
 /* ---- two parts ---- */
 
-enum { Y1, M1, S1, Y2, M2, S2, Y, M, S };
+enum { Y1, M1, S1, Y2, M2, S2, Y, M, S, VIEWS };
 
-/* Where row `number` of [batch, head, row, …] begins. */
+/* Where row `number` begins. */
 static int64_t begin_of(const View *view, int64_t number)
 {
-    const int64_t rows = view->shape[2], heads = view->shape[1];
-    return number % rows * view->strides[2] + number / rows % heads * view->strides[1] + number / rows / heads * view->strides[0];
+    const int64_t last = view->shape[2], middle = view->shape[1];
+    return number % last * view->strides[2] + number / last % middle * view->strides[1] +
+           number / last / middle * view->strides[0];
 }
 
-/* Merges a copy of the statistics, and gives what the parts count. */
-static void merge_statistics(const View *views, int64_t row, int64_t copy, float weights[2])
+/* A copy of the statistics, what comes of it, and what the parts count. */
+typedef struct Merged {
+    float given[4], largest, sum, weights[2];
+} Merged;
+
+static Merged merge_statistics(float m1, float s1, float m2, float s2)
 {
-    int64_t at[9];
-    for (int i = 0; i < 9; i++) {
-        at[i] = begin_of(&views[i], row) + copy * views[i].strides[3];
-    }
-    const float m1 = element(&views[M1], at[M1]), m2 = element(&views[M2], at[M2]);
-    const float largest = m1 > m2 || m1 != m1 ? m1 : m2, shift = largest == -INFINITY ? 0 : largest;
-    const float s1 = exp_float(m1 - shift) * element(&views[S1], at[S1]), s2 = exp_float(m2 - shift) * element(&views[S2], at[S2]);
-    const float sum = s1 + s2;
-    ((float *)views[M].data)[at[M]] = largest;
-    ((float *)views[S].data)[at[S]] = sum;
-    weights[0] = largest == -INFINITY ? 0 : s1 / sum;
-    weights[1] = largest == -INFINITY ? 0 : s2 / sum;
+    Merged merged = {.given = {m1, s1, m2, s2}, .largest = m1 > m2 || m1 != m1 ? m1 : m2};
+    const bool none = merged.largest == -INFINITY;
+    const float shift = none ? 0 : merged.largest;
+    const float first = exp_float(m1 - shift) * s1, second = exp_float(m2 - shift) * s2;
+    merged.sum = first + second;
+    merged.weights[0] = none ? 0 : first / merged.sum;
+    merged.weights[1] = none ? 0 : second / merged.sum;
+    return merged;
+}
+
+static float statistic(const View *views, const int64_t *at, int operand, int64_t copy)
+{
+    return element(&views[operand], at[operand] + copy * views[operand].strides[3]);
+}
+
+/* Most often all copies are the first one. */
+static Merged merge_copy(const View *views, const int64_t *at, int64_t copy, const Merged *first)
+{
+    const float given[] = {statistic(views, at, M1, copy), statistic(views, at, S1, copy), statistic(views, at, M2, copy),
+                           statistic(views, at, S2, copy)};
+    return first != NULL && memcmp(given, first->given, sizeof given) == 0
+               ? *first
+               : merge_statistics(given[0], given[1], given[2], given[3]);
 }
 
 static void merge_two(const View *views, int64_t row, float *first, float *second)
 {
     const int64_t depth = views[Y].shape[3], copies = views[M].shape[3];
-    float weights[2], others[2];
-    merge_statistics(views, row, 0, weights);
-    for (int64_t copy = 1; copy < copies; copy++) {
-        merge_statistics(views, row, copy, others);
+    int64_t at[VIEWS];
+    for (int i = 0; i < VIEWS; i++) {
+        at[i] = begin_of(&views[i], row);
     }
-    load(&views[Y1], begin_of(&views[Y1], row), depth, first);
-    load(&views[Y2], begin_of(&views[Y2], row), depth, second);
+    const Merged of_first = merge_copy(views, at, 0, NULL);
+    for (int64_t copy = 0; copy < copies; copy++) {
+        const Merged merged = merge_copy(views, at, copy, &of_first);
+        ((float *)views[M].data)[at[M] + copy * views[M].strides[3]] = merged.largest;
+        ((float *)views[S].data)[at[S] + copy * views[S].strides[3]] = merged.sum;
+    }
+    load(&views[Y1], at[Y1], depth, first);
+    load(&views[Y2], at[Y2], depth, second);
     for (int64_t i = 0; i < depth; i++) {
-        first[i] = first[i] * weights[0] + second[i] * weights[1];
+        first[i] = first[i] * of_first.weights[0] + second[i] * of_first.weights[1];
     }
-    store(&views[Y], begin_of(&views[Y], row), depth, first);
+    store(&views[Y], at[Y], depth, first);
 }
 
 static void merge_two_piece(void *context, int64_t piece)
@@ -109,7 +132,8 @@ KernelStatus us_merge_two_parts(const View *views, const void *attributes)
     (void)attributes;
     Merge work = {.views = views};
     const View *y = &views[Y];
-    run_pieces(pieces_of(&work, y->shape[0] * y->shape[1] * y->shape[2], y->shape[3]), us_view_elements(y), merge_two_piece, &work);
+    const int64_t rows = y->shape[0] * y->shape[1] * y->shape[2];
+    run_pieces(pieces_of(&work, rows, y->shape[3]), us_view_elements(y), merge_two_piece, &work);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
@@ -134,6 +158,13 @@ static float weigh(const Merge *work, int64_t row, float *weights)
     return whole;
 }
 
+static void add(float *sums, const float *values, float weight, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] += values[i] * weight;
+    }
+}
+
 static void merge_row(const Merge *work, int64_t row, float *weights, float *sums, float *values)
 {
     const View *out = &work->views[2 * work->count], *whole = out + 1;
@@ -147,9 +178,9 @@ static void merge_row(const Merge *work, int64_t row, float *weights, float *sum
     }
     for (int32_t i = 0; i < work->count; i++) {
         const View *part = &work->views[work->count + i];
-        load(part, row * part->strides[0], depth, values);
-        for (int64_t d = 0; d < depth && weights[i] != NO_KEYS; d++) {
-            sums[d] += values[d] * weights[i];
+        if (weights[i] != NO_KEYS) {
+            load(part, row * part->strides[0], depth, values);
+            add(sums, values, weights[i], depth);
         }
     }
     store(out, row * out->strides[0], depth, sums);

@@ -15,9 +15,9 @@ typedef struct Selected {
 
 /* out = softmax(scale * q k^T, masked) v for every row of every head, k and v being those of the blocks that the row names for
  * the key's head: number b stands for keys b * block … of the row's sequence; one that is named twice counts twice.
- * views: query [T, N, D], key [S, M, D], value [S, M, E], blocks [T, M, C] (int32), mask? [i, j] (not 0 is left out; i and j count
- * from the begin of the sequence), out [T, N, E], maximum and sum [T, N, copies] of e^(score - maximum). N / M neighbours share
- * a key. A row that sees nothing gives 0, maximum -infinity and sum 0. */
+ * views: query [T, N, D], key [S, M, D], value [S, M, E], blocks [T, M, C] (int32), mask? [i, j] (not 0 is left out; i and j
+ * count from the begin of the sequence), out [T, N, E], maximum and sum [T, N, copies] of e^(score - maximum). N / M neighbours
+ * share a key. A row that sees nothing gives 0, maximum -infinity and sum 0. */
 Kernel us_selected_attention;
 
 /* The same of keys in pages: key p of sequence s is row p % rows of page pages[s, p / rows]. Of a block there are the keys that

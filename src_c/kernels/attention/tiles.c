@@ -1,5 +1,6 @@
 #include "kernels/attention/tiles.h"
 
+#include "kernels/linear.h"
 #include "kernels/maths/maths.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/scratch.h"
@@ -241,16 +242,21 @@ static void mask_row(const Head *head, Tile tile, int64_t i, float *t)
     }
 }
 
+/* Among all scores. */
+static int64_t score_number(const Head *head, Tile tile, int64_t i)
+{
+    const AttentionSequence *sequence = head->sequence;
+    return sequence->score_begin + tile.key + (head->head * sequence->query_count + tile.row + i) * sequence->key_count;
+}
+
 void attention_drop_row(const Head *head, Tile tile, int64_t i, float *weights)
 {
     if (!attention_is_given(head, DROP)) {
         return;
     }
     const View *drop = &head->views[DROP];
-    const AttentionSequence *sequence = head->sequence;
     const float factor = 1 / head->attention->keep;
-    const int64_t first = sequence->drop_begin + tile.key +
-                          (head->head * sequence->query_count + tile.row + i) * sequence->key_count;
+    const int64_t first = score_number(head, tile, i);
     for (int64_t j = 0; j < tile.keys; j++) {
         const int64_t bit = first + j;
         const uint8_t byte = ((const uint8_t *)drop->data)[bit / 8 * drop->strides[0]];
@@ -279,15 +285,34 @@ KernelStatus attention_find_scores(const Head *head, Tile tile, Matrix keys, flo
                                    transposed(attention_matrix_at(head, ROTARY_KEY, key)), scores, true);
 }
 
+static void load_shift(const Head *head, Tile tile, int64_t i, float *to)
+{
+    const View *shift = &head->views[SHIFT];
+    if (shift->rank == 1) {
+        us_linear_load_float(shift, score_number(head, tile, i), tile.keys, to);
+    } else {
+        attention_load_row(head, SHIFT, tile.row + i, tile.key + head->sequence->key_begin_in_scores, tile.keys, to);
+    }
+}
+
 float attention_finish_scores(const Head *head, Tile tile, int64_t i, float *scores)
 {
     float shift[KEYS];
     const bool shifts = attention_is_given(head, SHIFT);
     if (shifts) {
-        attention_load_row(head, SHIFT, tile.row + i, tile.key + head->sequence->key_begin_in_scores, tile.keys, shift);
+        load_shift(head, tile, i, shift);
     }
-    mask_row(head, tile, i, scores);
-    return attention_scale(scores, tile.keys, head->attention->scale, shifts ? shift : NULL, head->attention->shift_scale);
+    const bool late = !(head->attention->scale > 0); /* by which -infinity would become another number */
+    if (!late) {
+        mask_row(head, tile, i, scores);
+    }
+    float largest = attention_scale(scores, tile.keys, head->attention->scale, shifts ? shift : NULL,
+                                    head->attention->shift_scale);
+    if (late) {
+        mask_row(head, tile, i, scores);
+        largest = attention_scale(scores, tile.keys, 1, NULL, 0);
+    }
+    return largest;
 }
 
 int64_t attention_longest(const Attention *attention, bool of_keys)

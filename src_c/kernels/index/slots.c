@@ -42,13 +42,6 @@ static KernelStatus no_slot(int64_t slot, const char *of, int64_t entry, const V
                            (long long)entry, (long long)cache->shape[0], (long long)cache->shape[1]);
 }
 
-static void copy_rows(const View *to, const View *from)
-{
-    if (!us_view_is_empty(from)) {
-        us_copy_view(to, from);
-    }
-}
-
 /* ---- a token, a slot ---- */
 
 KernelStatus us_put_slots(const View *views, const void *attributes)
@@ -66,7 +59,7 @@ KernelStatus us_put_slots(const View *views, const void *attributes)
         const int64_t slot = place_at(slots, token);
         for (int32_t pair = 0; pair < put->pairs && slot >= 0; pair++) {
             const View from = us_view_rows(&pairs[2 * pair], token, token + 1), to = slot_of(&pairs[2 * pair + 1], slot);
-            copy_rows(&to, &from);
+            us_copy_view(&to, &from);
         }
     }
     return KERNEL_OK;
@@ -133,7 +126,7 @@ static void put_tokens(const View *tokens, int64_t first, int64_t end, const Vie
         count = smaller(end - first, rows - slot % rows);
         const View from = us_view_rows(tokens, first, first + count);
         const View to = rows_in_page(cache, slot / rows, slot % rows, count);
-        copy_rows(&to, &from);
+        us_copy_view(&to, &from);
     }
 }
 
@@ -265,7 +258,7 @@ KernelStatus us_take_pages(const View *views, const void *attributes)
             for (int32_t pair = 0; pair < take->pairs; pair++) {
                 const View from = rows_in_page(&views[3 + 2 * pair], page, 0, count);
                 const View to = us_view_rows(&views[4 + 2 * pair], next + done, next + done + count);
-                copy_rows(&to, &from);
+                us_copy_view(&to, &from);
             }
         }
         next += run.length;
@@ -279,7 +272,7 @@ KernelStatus us_take_pages(const View *views, const void *attributes)
 static int64_t slot_in_blocks(const View *blocks, int64_t sequence, int64_t position, int64_t block_size)
 {
     int64_t slot = -1;
-    if (position >= 0 && position / block_size < blocks->shape[1]) {
+    if (position >= 0 && position < INT64_MAX && position / block_size < blocks->shape[1]) { /* there is one length more */
         const int64_t block = page_at(blocks, sequence, position / block_size);
         if (block < 0 || __builtin_mul_overflow(block, block_size, &slot) ||
             __builtin_add_overflow(slot, position % block_size, &slot)) {
