@@ -7,7 +7,7 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, rounded, steps_apart, tensor, unpacked, whole
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, refusal, rounded, steps_apart, tensor, unpacked, whole
 from tests.conformance.ascend import pages
 from tests.conformance.harness import Result
 
@@ -374,6 +374,15 @@ def test_gated_integers(of_bias):
                         quantModeOptional="static", yOut=empty((rows, width // 2), "I8"), scaleOut=empty((rows,)),
                         **given)  # fmt: skip
             steps_apart(y, np.clip(full(gated * factor[group][:, None] + shift[group][:, None]), -128, 127))
+
+
+def test_static_numbers_are_vectors():
+    """Of one element: a matrix of it was read as a line for all columns."""
+    x, y, scale = tensor(np.ones((2, 8)), "F16"), empty((2, 4), "I8"), empty((2,))
+    for shape, status in [((1,), 0), ((), 161002), ((1, 1), 161002)]:
+        for name, given in [("quantScaleOptional", [tensor(np.ones(shape)), None]), ("quantOffsetOptional", [None, tensor(np.ones(shape))])]:
+            found = refusal("DequantSwigluQuant", x, None, None, None, *given, None, True, b"static", y, scale)
+            assert found[0] == status and (status == 0 or found[1] == f"aclnnDequantSwigluQuant/{name}/shape"), found
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16"])
