@@ -190,6 +190,23 @@ def test_quantize_rows(kind, shape):
                             np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))  # fmt: skip
 
 
+@pytest.mark.parametrize("kind, code", [("I8", 2), *PACKED.items()])
+def test_rows_without_numbers(kind, code):
+    """Their scales and offsets are written: 0."""
+    for shape, groups in [((3, 0), None), ((2, 40, 0), [1, 80]), ((0, 0), None)]:
+        smooth = tensor(np.zeros((2, 0)), "F16") if groups else None
+        rows, y = shape[:-1], lambda: empty(shape, kind) if kind == "I8" else empty_packed(shape, kind)
+        if groups is None:
+            call("DynamicQuant", x=tensor(np.zeros(shape), "F16"), smoothScalesOptional=None, yOut=y(), scaleOut=(scale := empty(rows)))
+            np.testing.assert_array_equal(scale.values(), np.zeros(rows))
+        for layout in LAYOUTS:
+            _, scales, offsets = call("DynamicQuantV2", x=tensor(np.zeros(shape), "F16"), smoothScalesOptional=smooth,
+                                      groupIndexOptional=groups and tensor(groups, "I32"), dstType=code, yOut=y(),
+                                      scaleOut=empty(rows, layout=layout), offsetOut=empty(rows))  # fmt: skip
+            np.testing.assert_array_equal(scales, np.zeros(rows))
+            np.testing.assert_array_equal(offsets, np.zeros(rows))
+
+
 def test_rows_with_nan_and_infinities():
     """NaN wins wherever it stands, and has no levels; an infinity leaves nothing of the numbers beside it."""
     rows = np.zeros((7, 40))

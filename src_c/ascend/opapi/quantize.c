@@ -117,7 +117,7 @@ void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, cons
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
                              const Operand *y, const Operand *scale, const Operand *offset)
 {
-    if (op_refused(op) || op_empty(x)) {
+    if (op_refused(op) || op_empty(scale)) {
         return op_plan_nothing(op);
     }
     const Integers to = op_integers_of(y);
