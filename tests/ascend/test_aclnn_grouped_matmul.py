@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, packed, random, rounded, tensor, whole
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, packed, random, refusal, rounded, tensor, whole
 from tests.ascend.test_aclnn_blocked_weight import blocked, in_line
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend.pages import KINDS as KINDS_OF
 from tests.conformance.ascend.pages import _list
 
 KINDS = ["F32", "F16", "BF16"]
@@ -463,3 +465,16 @@ def test_gated_products_of_no_groups_write_nothing():
         outputOffset=None)  # fmt: skip
     np.testing.assert_array_equal(levels, empty((4, 3), "I8").values())
     np.testing.assert_array_equal(scales, empty((4,)).values())
+
+
+def test_numbers_of_groups_and_rows_that_overflow():
+    """What 32 bits leave of the number of groups would be 1, and 64 bits of the sum of rows 4."""
+    items = {group: support.blank(KINDS_OF["F16"], (group, 0, 6)) for group in (1, 2**32 + 1)}
+    given = lambda x, weight, groups, out, form: refusal(
+        "GroupedMatmulV4", _list(x), _list(weight), *[None] * 6, groups, *[None] * 3, 2, form, 1, 0, _list([out]), None, None)
+    for group, status in ((1, 0), (2**32 + 1, 161002)):
+        found = given([empty((4, 0), "F16")], [items[group]], tensor([4], "I64"), empty((4, 6), "F16"), 0)
+        assert found[0] == status and (status == 0 or found[1] == "aclnnGroupedMatmulV4/groupListOptional/shape")
+    parts = [support.expanded(KINDS_OF["F16"], (rows, 1)) for rows in (2**62, 2**62, 2**62, 2**62, 4)]
+    found = given(parts, [tensor(np.ones((1, 3)), "F16") for _ in parts], None, empty((4, 3), "F16"), 0)
+    assert found == (161002, "aclnnGroupedMatmulV4/out/shape")

@@ -120,7 +120,7 @@ static void require_out(OpCall *op, const GroupedCall *call, const GroupedCase *
         if (as->out == GROUP_ITEM) {
             shape = op_shape_of(3, (const int64_t[]){as->groups, m, n});
         } else {
-            shape.sizes[0] = as->out == GROUP_ROWS ? grouped_rows(call)
+            shape.sizes[0] = as->out == GROUP_ROWS ? grouped_rows(call->x)
                              : as->x == GROUP_ROWS ? op_size(out, 0) /* the list says */
                                                    : shape.sizes[0];
             shape.sizes[shape.rank - 1] = grouped_sizes(call, i).n;
@@ -214,7 +214,7 @@ void op_require_grouped_shapes(OpCall *op, const GroupedCall *call)
         op_require_same_shapes(op, call->antiquant_offset, call->antiquant_scale);
     }
     if (call->row_scale.count > 0 && !op_refused(op)) {
-        const int64_t rows = grouped_rows(call);
+        const int64_t rows = grouped_rows(call->x);
         const Shape shape = op_shape_of(1, &rows);
         op_require_shape(op, call->row_scale.items[0], &shape);
     }
@@ -265,7 +265,7 @@ static void require_ends(OpCall *op, const GroupedCall *call, const GroupedCase 
                    (long long)known);
         before = ends.values[i];
     }
-    const int64_t whole = op_refused(op) ? 0 : of_k ? grouped_sizes(call, 0).k : grouped_rows(call);
+    const int64_t whole = op_refused(op) ? 0 : of_k ? grouped_sizes(call, 0).k : grouped_rows(call->x);
     op_require(op, !ends.given || before == whole, ends.name, "sum", op->invalid, "%s ends with %lld, x has %lld %s", ends.name,
                (long long)before, (long long)whole, of_k ? "columns" : "rows");
 }
@@ -397,10 +397,7 @@ void op_require_combined(OpCall *op, const CombinedCall *call)
 void op_require_tuning(OpCall *op, IntArguments tuning, Operands x)
 {
     const int64_t first = tuning.given && tuning.count > 0 ? tuning.values[0] : 0;
-    int64_t rows = 0;
-    for (int32_t i = 0; i < x.count && !op_refused(op); i++) {
-        rows += op_size(x.items[i], 0);
-    }
+    const int64_t rows = op_refused(op) ? 0 : grouped_rows(x);
     op_require(op, first >= 0 && first <= rows, tuning.name, "value", op->invalid,
                "%s begins with %lld, x has %lld rows", tuning.name, (long long)first, (long long)rows);
 }
