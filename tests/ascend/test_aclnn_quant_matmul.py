@@ -39,7 +39,8 @@ def product_of(version, given, out):
     if version == "V5":
         absent = None if given["bias"] is None else tensor(np.zeros(0), "I8")
         names = {"x1Scale": given["rows"], "x2Scale": given["scale"], "x2Offset": given["offset"], "yScale": None,
-                 "x1Offset": absent, "yOffset": absent, "groupSize": 0}  # fmt: skip
+                 "x1Offset": absent, "yOffset": absent,
+                 "groupSize": 0 if given["bias"] is None else -(1 << 48)}  # its upper 16 bits do not count
     else:
         names |= {"scale": given["scale"], "offset": given["offset"]}
     return call(f"QuantMatmul{version}", x1=given["x1"], x2=given["x2"], bias=given["bias"], transposeX1=given["turned"][0],

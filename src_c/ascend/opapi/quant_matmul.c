@@ -236,7 +236,7 @@ static void require_groups(OpCall *op, const QuantMatmulCall *call, const Sizes 
 {
     const Mode mode = mode_of(call);
     const int64_t size = call->group_size, columns = mode == BLOCKS ? BLOCK : 1;
-    const bool fits = mode == PLAIN ? size == 0
+    const bool fits = mode == PLAIN ? (size & 0xffffffffffff) == 0 /* what is above does not count */
                                     : is_part(size, 32, 1) && is_part(size, 16, columns) &&
                                           is_part(size, 0, mode == BLOCKS ? BLOCK : DEPTH_GROUP);
     op_require(op, fits, "groupSize", "value", op->invalid,
