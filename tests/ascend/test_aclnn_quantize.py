@@ -426,7 +426,7 @@ def test_clipped_gate(kind):
     ulp = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
     for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"),
                                       ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
-                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"),
+                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"), ((40, 2050), 1, [30], "row-major"),
                                       ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
         x = drawn(shape, 1, kind) * 3
         x = rounded(x, kind)
@@ -452,7 +452,7 @@ def test_gradient_of_clipped_gate(kind):
     ulp = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
     for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"),
                                       ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
-                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"),
+                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"), ((40, 2050), 1, [30], "row-major"),
                                       ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
         x = rounded(drawn(shape, 1, kind) * 2, kind)
         x.ravel()[:2] = [3.0, -3.0][: x.size]
@@ -474,6 +474,10 @@ def test_gradient_of_clipped_gate(kind):
             # 1 + alpha * A * (1 - s) cancels: 16 roundings of float32 of what it is a factor of, at most |dy| * 3.5
             np.testing.assert_allclose(own, of.grad.numpy(), rtol=16 * 2.0**-24 + 1.01 * ulp,
                                        atol=16 * 2.0**-24 * 3.5 * np.abs(dy).max(initial=1))  # fmt: skip
+            given = tensor(x, kind, layout)
+            again = call("ClippedSwigluGrad", gradY=tensor(dy, kind, layout), x=given, dim=dim, alpha=1.5, limit=3.0, bias=0.5,
+                         groupIndexOptional=None if sizes is None else tensor(sizes, "I64"), interleaved=pairs, gradXOut=given)
+            np.testing.assert_array_equal(again, own)  # in its own place
 
 
 @pytest.mark.parametrize("of_y", ["I8", "I4", "I32"])
