@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, packed, random, rounded, tensor, whole
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, packed, random, refusal, rounded, tensor, whole
 from tests.ascend.test_aclnn_blocked_weight import blocked, in_line
-from tests.conformance.ascend.pages import _list
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend.pages import KINDS as KINDS_OF
+from tests.conformance.ascend.pages import _list, operators
 
 KINDS = ["F32", "F16", "BF16"]
 ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
@@ -227,6 +229,42 @@ def test_integers_of_four_bits():
                         perTokenScaleOptional=[tensor(rows)] if has_rows else None)[0]  # fmt: skip
         expected = rows_of(a, SIZES, lambda part, group: part @ (b[group] * spread[group])) * (rows[:, None] if has_rows else 1)
         near(found, expected, kind, 16)
+
+
+def turned_blocks(b, code="FRACTAL_NZ"):
+    """[groups, k, n] whose integers of 4 bits lie along k; what aclnnTransMatmulWeight leaves has another format only."""
+    groups, k, n = b.shape
+    raw = packed(b.swapaxes(1, 2).reshape(-1, k), "I4").stored()
+    return support.Tensor(support.I8, raw, shape=[groups, k, n], strides=[k * n, 1, k], storage=[groups * k * n],
+                          format=getattr(support.lib, f"ACL_FORMAT_{code}"), code=support.lib.ACL_INT4)  # fmt: skip
+
+
+def test_transposed_integers_of_four_bits():
+    """A weight in blocks may be transposed, with depths and parts of multiples of 64 and columns of 16; one of ND may not."""
+    a, b = whole((9, 256), 1, -8, 8), whole((4, 256, 48), 2, -8, 8)
+    for parts, kind in ((None, "F16"), (2, "BF16")):
+        scale = rounded(random(4).uniform(0.01, 0.02, (4, parts or 1, 48)), "BF16")
+        spread = scale.repeat(256 // (parts or 1), 1)
+        found = grouped(5, [packed(a, "I4")], [turned_blocks(b)], [empty((9, 48), kind)], list_of(SIZES, 1),
+                        scaleOptional=[wide(scale if parts else scale[:, 0])])[0]  # fmt: skip
+        near(found, rows_of(a, SIZES, lambda part, group: part @ (b[group] * spread[group])), kind, 256)
+    for (k, n), parts, code, version in (((256, 48), 8, "FRACTAL_NZ", 5), ((256, 40), 1, "FRACTAL_NZ", 5), ((96, 48), 1, "FRACTAL_NZ", 5),
+                                         ((256, 48), 1, "ND", 5), ((256, 48), 1, "FRACTAL_NZ", 4)):  # fmt: skip
+        names = {p["name"]: None for p in operators()[f"GroupedMatmulV{version}"]["parameters"]}
+        names |= {"x": _list([packed(a[:, :k], "I4")]), "weight": _list([turned_blocks(b[:, :k, :n], code)]), "actType": 0,
+                  "out": _list([empty((9, n), "F16")]), "scaleOptional": _list([wide(np.ones((4, parts, n)))]), "splitItem": 2,
+                  "groupType": 0, "groupListType": 1, "groupListOptional": list_of(SIZES, 1)}  # fmt: skip
+        assert refusal(f"GroupedMatmulV{version}", *names.values()) == (161002, f"aclnnGroupedMatmulV{version}/weight/transposed")
+
+
+def test_columns_of_four_bits():
+    """Of ND they are a multiple of 8, in blocks any even number."""
+    a, b, scale = whole((9, 16), 1, -8, 8), whole((4, 16, 6), 2, -8, 8), rounded(random(4).uniform(0.01, 0.02, (4, 6)), "BF16")
+    for version in (4, 5):
+        weight = support.Tensor(support.I8, packed(b, "I4").stored(), shape=b.shape, storage=[b.size], code=support.lib.ACL_INT4,
+                                format=support.lib.ACL_FORMAT_FRACTAL_NZ)  # fmt: skip
+        found = grouped(version, [packed(a, "I4")], [weight], [empty((9, 6), "F16")], list_of(SIZES, 1), scaleOptional=[wide(scale)])[0]
+        near(found, rows_of(a, SIZES, lambda part, group: part @ b[group] * scale[group]), "F16", 16)
 
 
 def test_integers_of_eight_and_four_bits():
@@ -476,3 +514,16 @@ def test_gated_products_of_no_groups_write_nothing():
         outputOffset=None)  # fmt: skip
     np.testing.assert_array_equal(levels, empty((4, 3), "I8").values())
     np.testing.assert_array_equal(scales, empty((4,)).values())
+
+
+def test_numbers_of_groups_and_rows_that_overflow():
+    """What 32 bits leave of the number of groups would be 1, and 64 bits of the sum of rows 4."""
+    items = {group: support.blank(KINDS_OF["F16"], (group, 0, 6)) for group in (1, 2**32 + 1)}
+    given = lambda x, weight, groups, out, form: refusal(
+        "GroupedMatmulV4", _list(x), _list(weight), *[None] * 6, groups, *[None] * 3, 2, form, 1, 0, _list([out]), None, None)
+    for group, status in ((1, 0), (2**32 + 1, 161002)):
+        found = given([empty((4, 0), "F16")], [items[group]], tensor([4], "I64"), empty((4, 6), "F16"), 0)
+        assert found[0] == status and (status == 0 or found[1] == "aclnnGroupedMatmulV4/groupListOptional/shape")
+    parts = [support.expanded(KINDS_OF["F16"], (rows, 1)) for rows in (2**62, 2**62, 2**62, 2**62, 4)]
+    found = given(parts, [tensor(np.ones((1, 3)), "F16") for _ in parts], None, empty((4, 3), "F16"), 0)
+    assert found == (161002, "aclnnGroupedMatmulV4/out/shape")

@@ -39,7 +39,8 @@ def product_of(version, given, out):
     if version == "V5":
         absent = None if given["bias"] is None else tensor(np.zeros(0), "I8")
         names = {"x1Scale": given["rows"], "x2Scale": given["scale"], "x2Offset": given["offset"], "yScale": None,
-                 "x1Offset": absent, "yOffset": absent, "groupSize": 0}  # fmt: skip
+                 "x1Offset": absent, "yOffset": absent,
+                 "groupSize": 0 if given["bias"] is None else -(1 << 48)}  # its upper 16 bits do not count
     else:
         names |= {"scale": given["scale"], "offset": given["offset"]}
     return call(f"QuantMatmul{version}", x1=given["x1"], x2=given["x2"], bias=given["bias"], transposeX1=given["turned"][0],
@@ -288,6 +289,29 @@ def test_numpy_functions():
     x, weight = np.float16(rounded(random(4).normal(0, 1, (3, 8)), "F16")), b.T.copy()
     found = ascend.ops.weight_quant_batch_matmul_v2(x, weight, np.float16(scale), 0)
     near(found, x @ (weight * np.float64(np.float16(scale))), np.full((3, 5), 64.0), "F16")
+
+
+def eights(numbers):
+    """Integers of 4 bits as they lie in int32, along the last axis."""
+    return packed(numbers.reshape(-1, numbers.shape[-1]), "I32").stored().view(np.int32).reshape(*numbers.shape[:-1], -1)
+
+
+def test_numpy_functions_of_integers_of_four_bits():
+    """An int32 of NumPy is eight of them: the results have the shapes of the integers, of transposed arrays too."""
+    a, b, scale, rows = nibbles((5, 64), 1), nibbles((64, 16), 2), np.float32(scales(16, 3)), np.ones(5, np.float32)
+    for right, turned in ((eights(b), False), (eights(b.T.copy()), True)):
+        found = ascend.ops.quant_matmul_v4(eights(a), right, scale, False, turned, pertokenScaleOptional=rows, out_dtype="float16")
+        np.testing.assert_array_equal(found, rounded(a @ b * scale, "F16"))
+    x = np.float16(rounded(random(4).normal(0, 1, (3, 64)), "F16"))
+    for weight in (eights(b), eights(b.T.copy()).T):
+        found = ascend.ops.weight_quant_batch_matmul_v2(x, weight, np.float16(scale), 0)
+        near(found, x @ (b * np.float64(np.float16(scale))), np.full((3, 16), 512.0), "F16")
+    ones, x = np.ones(64, np.float32), np.float32(a)
+    found = ascend.ops.ascend_quant(x, ones, False, "round", 3, out_dtype="int32")
+    np.testing.assert_array_equal(found, eights(a))
+    np.testing.assert_array_equal(ascend.ops.ascend_anti_quant(found, ones, 1, False), a)
+    found, scale = ascend.ops.dynamic_quant(np.float16(np.where(np.arange(64) == 9, 7, a)), out_dtype="int32")
+    assert scale.shape == (5,) and found.shape == (5, 8)
 
 
 def test_weights_with_numbers_in_two_parts():

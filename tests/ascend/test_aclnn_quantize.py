@@ -7,7 +7,7 @@ import pytest
 
 from understudy import ascend
 
-from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, rounded, steps_apart, tensor, unpacked, whole
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, refusal, rounded, steps_apart, tensor, unpacked, whole
 from tests.conformance.ascend import pages
 from tests.conformance.harness import Result
 
@@ -188,6 +188,23 @@ def test_quantize_rows(kind, shape):
                 np.testing.assert_allclose(offsets, offset, rtol=1e-4, atol=1e-4)
                 steps_apart(y,
                             np.where(scale == 0, 0, 1)[..., None] * (v / np.where(scale == 0, 1, scale)[..., None] + offset[..., None]))  # fmt: skip
+
+
+@pytest.mark.parametrize("kind, code", [("I8", 2), *PACKED.items()])
+def test_rows_without_numbers(kind, code):
+    """Their scales and offsets are written: 0."""
+    for shape, groups in [((3, 0), None), ((2, 40, 0), [1, 80]), ((0, 0), None)]:
+        smooth = tensor(np.zeros((2, 0)), "F16") if groups else None
+        rows, y = shape[:-1], lambda: empty(shape, kind) if kind == "I8" else empty_packed(shape, kind)
+        if groups is None:
+            call("DynamicQuant", x=tensor(np.zeros(shape), "F16"), smoothScalesOptional=None, yOut=y(), scaleOut=(scale := empty(rows)))
+            np.testing.assert_array_equal(scale.values(), np.zeros(rows))
+        for layout in LAYOUTS:
+            _, scales, offsets = call("DynamicQuantV2", x=tensor(np.zeros(shape), "F16"), smoothScalesOptional=smooth,
+                                      groupIndexOptional=groups and tensor(groups, "I32"), dstType=code, yOut=y(),
+                                      scaleOut=empty(rows, layout=layout), offsetOut=empty(rows))  # fmt: skip
+            np.testing.assert_array_equal(scales, np.zeros(rows))
+            np.testing.assert_array_equal(offsets, np.zeros(rows))
 
 
 def test_rows_with_nan_and_infinities():
@@ -376,6 +393,15 @@ def test_gated_integers(of_bias):
             steps_apart(y, np.clip(full(gated * factor[group][:, None] + shift[group][:, None]), -128, 127))
 
 
+def test_static_numbers_are_vectors():
+    """Of one element: a matrix of it was read as a line for all columns."""
+    x, y, scale = tensor(np.ones((2, 8)), "F16"), empty((2, 4), "I8"), empty((2,))
+    for shape, status in [((1,), 0), ((), 161002), ((1, 1), 161002)]:
+        for name, given in [("quantScaleOptional", [tensor(np.ones(shape)), None]), ("quantOffsetOptional", [None, tensor(np.ones(shape))])]:
+            found = refusal("DequantSwigluQuant", x, None, None, None, *given, None, True, b"static", y, scale)
+            assert found[0] == status and (status == 0 or found[1] == f"aclnnDequantSwigluQuant/{name}/shape"), found
+
+
 @pytest.mark.parametrize("kind", ["F16", "BF16"])
 def test_gated_numbers(kind):
     """x that is no integer goes without a scale of its own."""
@@ -400,7 +426,7 @@ def test_clipped_gate(kind):
     ulp = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
     for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"),
                                       ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
-                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"),
+                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"), ((40, 2050), 1, [30], "row-major"),
                                       ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
         x = drawn(shape, 1, kind) * 3
         x = rounded(x, kind)
@@ -426,7 +452,7 @@ def test_gradient_of_clipped_gate(kind):
     ulp = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
     for shape, dim, sizes, layout in [((5, 8), 1, None, "row-major"), ((5, 8), -1, [1, 0, 2], "gaps"),
                                       ((3, 4, 5), 1, [2], "reversed"), ((6, 3), 0, None, "row-major"),
-                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"),
+                                      ((2, 2000), 1, [9], "gaps"), ((3, 2, 2, 7), -2, [4, -3], "row-major"), ((40, 2050), 1, [30], "row-major"),
                                       ((4,), 0, None, "row-major"), ((0, 4), 1, None, "row-major")]:  # fmt: skip
         x = rounded(drawn(shape, 1, kind) * 2, kind)
         x.ravel()[:2] = [3.0, -3.0][: x.size]
@@ -448,6 +474,10 @@ def test_gradient_of_clipped_gate(kind):
             # 1 + alpha * A * (1 - s) cancels: 16 roundings of float32 of what it is a factor of, at most |dy| * 3.5
             np.testing.assert_allclose(own, of.grad.numpy(), rtol=16 * 2.0**-24 + 1.01 * ulp,
                                        atol=16 * 2.0**-24 * 3.5 * np.abs(dy).max(initial=1))  # fmt: skip
+            given = tensor(x, kind, layout)
+            again = call("ClippedSwigluGrad", gradY=tensor(dy, kind, layout), x=given, dim=dim, alpha=1.5, limit=3.0, bias=0.5,
+                         groupIndexOptional=None if sizes is None else tensor(sizes, "I64"), interleaved=pairs, gradXOut=given)
+            np.testing.assert_array_equal(again, own)  # in its own place
 
 
 @pytest.mark.parametrize("of_y", ["I8", "I4", "I32"])

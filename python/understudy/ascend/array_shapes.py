@@ -417,14 +417,8 @@ def right_vectors(shape, full):
 
 @shape_function
 def packed(whole, packed):
-    """NumPy has no packed integers: a byte or more for each."""
+    """As many integers: how many an element has is seen by its type."""
     return tuple(whole)
-
-
-@shape_function
-def in_eights(whole):
-    """Of int32 numbers with eight integers of 4 bits each."""
-    return (*whole[:-1], whole[-1] // 8)
 
 
 @shape_function
@@ -434,7 +428,7 @@ def unpacked(packed):
 
 @shape_function
 def product_of_integers(a, b, turned_a, turned_b):
-    """A byte or more for each integer."""
+    """Of the integers, not of what packs them."""
     return turned_product(a, b, turned_a, turned_b)
 
 

@@ -167,15 +167,27 @@ def _operand(parameter: dict, value):
     return [None if item is None else as_operand(item) for item in value]
 
 
-def _shape_value(value):
+def _shape_value(entry: dict, name: str, value):
     """Of a list of arrays the list of their shapes; masks among them tell how much of them is true, for indices."""
     if isinstance(value, list):
-        return [None if item is None else _item_shape(item) for item in value]
-    return value.shape
+        return [None if item is None else _item_shape(entry, name, item) for item in value]
+    return _whole_shape(value) if _has_eights(entry, name, value.dtype) else value.shape
 
 
-def _item_shape(item):
-    return MaskShape(item) if item.dtype == numpy.bool_ else item.shape
+def _item_shape(entry: dict, name: str, item):
+    return MaskShape(item) if item.dtype == numpy.bool_ else _shape_value(entry, name, item)
+
+
+def _has_eights(entry: dict, name: str, dtype: numpy.dtype) -> bool:
+    """Where a page has integers of 4 bits, each int32 is eight of them."""
+    return dtype == numpy.int32 and "I4" in entry["dtypes"].get(name, {}).get(text.PRODUCT, [])
+
+
+def _whole_shape(array) -> tuple[int, ...]:
+    """Of eights that lie side by side along the last dimension, or of a transposed array along the one before."""
+    turned = array.ndim > 1 and array.strides[-1] != array.itemsize == array.strides[-2] and array.shape[-1] > 1
+    axis = array.ndim - (2 if turned else 1)
+    return tuple(8 * size if at == axis else size for at, size in enumerate(array.shape))
 
 
 def _given(op: Operation, entry: dict, parameter: dict, value):
@@ -231,7 +243,7 @@ def _call(entry: dict, values: dict, out_dtype, out_shape):
               if p["kind"] in text.TENSORS and values.get(p["name"]) is not None}  # fmt: skip
     values = {name: _usual(name, value, arrays) for name, value in values.items()}
     scalars = {p["name"]: values[p["name"]] for p in parameters if p["kind"] == "S" and values.get(p["name"]) is not None}
-    sizes = {**{name: _shape_value(value) for name, value in arrays.items()},
+    sizes = {**{name: _shape_value(entry, name, value) for name, value in arrays.items()},
              **{name: value for name, value in values.items() if name not in arrays}}  # fmt: skip
     promoting = [name for check in entry["checks"] if check[0] == "promote" for name in check[1:] if name in scalars]
     results = _result_dtypes(entry, arrays, values, [scalars[name] for name in promoting or (scalars if not arrays else [])])
@@ -249,8 +261,10 @@ def _call(entry: dict, values: dict, out_dtype, out_shape):
                 output = _changed(op, parameter, arrays.get(name))
             else:
                 shape = sizes[name] = _shape(entry, parameter, sizes, arrays) if out_shape is None else out_shape
-                types = results[min(len(outputs), len(results) - 1)]
-                output = _room(op, parameter, shape, _types(entry, name, None if outputs else out_dtype, types))
+                types = _types(entry, name, None if outputs else out_dtype, results[min(len(outputs), len(results) - 1)])
+                if parameter["kind"] == "T" and _has_eights(entry, name, types[0]):
+                    shape = (*shape[:-1], shape[-1] // 8)
+                output = _room(op, parameter, shape, types)
             arguments.append(ffi.NULL if output is None else output.tensor)
             if not text.is_absent(entry, parameter):
                 outputs.append((output, text.is_found(entry, parameter)))

@@ -125,11 +125,11 @@ static int64_t experts_of(const FeedForwardCall *call)
     return has_experts(call) ? op_size(call->layers[0].weight, 0) : 1;
 }
 
-/* The tokens of an expert, of an array. */
+/* The tokens of an expert, of an array; below 0 where they end before those of the last one. */
 static int64_t count_of(const FeedForwardCall *call, int64_t expert)
 {
-    const int64_t *counts = call->counts.values;
-    return counts[expert] - (call->ends && expert > 0 ? counts[expert - 1] : 0);
+    const int64_t *counts = call->counts.values, before = call->ends && expert > 0 ? counts[expert - 1] : 0;
+    return counts[expert] < before ? -1 : counts[expert] - before;
 }
 
 static void require_experts(OpCall *op, const FeedForwardCall *call)
@@ -148,7 +148,7 @@ static void require_experts(OpCall *op, const FeedForwardCall *call)
         op_require(op, count >= 0 && count <= tokens_of(call), name, "range", op->invalid,
                    "%s has %lld tokens for expert %lld, x has %lld", name, (long long)count, (long long)i,
                    (long long)tokens_of(call));
-        sum += count;
+        sum = __builtin_add_overflow(sum, count, &sum) ? INT64_MAX : sum;
     }
     op_require(op, !has_experts(call) || call->tokens != NULL || sum == tokens_of(call), name, "sum", op->invalid,
                "%s has %lld tokens together, x has %lld", name, (long long)sum, (long long)tokens_of(call));

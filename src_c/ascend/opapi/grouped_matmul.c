@@ -46,7 +46,7 @@ void op_require_grouped_lists(OpCall *op, const GroupedCall *call)
                acl_dtype_name(op_list_dtype(call->weight)));
     const GroupType type = grouped_type(call);
     const bool single = type == GROUP_M && as.x == GROUP_ROWS && as.weight == GROUP_ITEM;
-    const bool several = scheme == SHIFTED && call->shifted_lists && type == GROUP_M && as.x == GROUP_ROWS;
+    const bool several = scheme == SHIFTED && call->fifth && type == GROUP_M && as.x == GROUP_ROWS;
     op_require(op, !of_integers(scheme) || single || several || (call->list == NULL && type != GROUP_K), "x", "quantized",
                op->invalid, "x of %s goes with groups of m and one tensor in each of x, weight and %s",
                acl_dtype_name(op_list_dtype(call->x)), call->out.name);
@@ -120,7 +120,7 @@ static void require_out(OpCall *op, const GroupedCall *call, const GroupedCase *
         if (as->out == GROUP_ITEM) {
             shape = op_shape_of(3, (const int64_t[]){as->groups, m, n});
         } else {
-            shape.sizes[0] = as->out == GROUP_ROWS ? grouped_rows(call)
+            shape.sizes[0] = as->out == GROUP_ROWS ? grouped_rows(call->x)
                              : as->x == GROUP_ROWS ? op_size(out, 0) /* the list says */
                                                    : shape.sizes[0];
             shape.sizes[shape.rank - 1] = grouped_sizes(call, i).n;
@@ -161,7 +161,15 @@ static void require_of_weight(OpCall *op, const GroupedCall *call, const Grouped
     }
 }
 
-enum { SHIFTED_PART = 256, MOST_SHIFTED_DEPTH = 18432, COLUMNS_OF_FOUR_BITS = 8 };
+enum { SHIFTED_PART = 256, MOST_SHIFTED_DEPTH = 18432, COLUMNS_OF_FOUR_BITS = 8, TURNED_DEPTH = 64, TURNED_COLUMNS = 16 };
+
+/* Only beside 4 bits in x is a weight in blocks taken transposed. */
+static bool may_turn(const GroupedCall *call, const GroupedCase *as, const Operand *weight, const GroupSizes *of)
+{
+    const int64_t parts = grouped_depth_parts(as, call->scale);
+    return call->fifth && op_list_dtype(call->x) == ACL_INT4 && weight->format == ACL_FORMAT_FRACTAL_NZ &&
+           of->k % TURNED_DEPTH == 0 && (parts == 0 || of->k / parts % TURNED_DEPTH == 0) && of->n % TURNED_COLUMNS == 0;
+}
 
 /* Both operands hold integers, those of the weight 4 bits: it lies as rows; without an offset scales are of 256 rows. */
 static void require_shifted(OpCall *op, const GroupedCall *call, const GroupedCase *as)
@@ -173,10 +181,11 @@ static void require_shifted(OpCall *op, const GroupedCall *call, const GroupedCa
     for (int32_t group = 0; group < call->weight.count && !op_refused(op); group++) {
         const GroupSizes of = grouped_sizes(call, group);
         const Operand *weight = call->weight.items[group];
-        op_require(op, of.weight.axis == of.weight.view.rank - 1, "weight", "transposed", op->invalid,
-                   "weight is %s and transposed: beside integers in x its integers of 4 bits lie along n",
+        op_require(op, of.weight.axis == of.weight.view.rank - 1 || may_turn(call, as, weight, &of), "weight", "transposed",
+                   op->invalid, "weight is %s and transposed: beside integers in x its integers of 4 bits lie along n",
                    op_shape_text(op, weight));
-        op_require(op, (shifted && !parts) || of.n % COLUMNS_OF_FOUR_BITS == 0, "weight", "columns", op->invalid,
+        const bool any = shifted ? !parts : weight->format == ACL_FORMAT_FRACTAL_NZ;
+        op_require(op, any || of.n % COLUMNS_OF_FOUR_BITS == 0, "weight", "columns", op->invalid,
                    "weight has %lld columns of 4 bits, which must be a multiple of 8", (long long)of.n);
         op_require(op, !parts || (of.k % SHIFTED_PART == 0 && of.k <= MOST_SHIFTED_DEPTH), "weight", "depth",
                    op->invalid, "k is %lld: without an offset it is a multiple of 256 up to 18432", (long long)of.k);
@@ -214,7 +223,7 @@ void op_require_grouped_shapes(OpCall *op, const GroupedCall *call)
         op_require_same_shapes(op, call->antiquant_offset, call->antiquant_scale);
     }
     if (call->row_scale.count > 0 && !op_refused(op)) {
-        const int64_t rows = grouped_rows(call);
+        const int64_t rows = grouped_rows(call->x);
         const Shape shape = op_shape_of(1, &rows);
         op_require_shape(op, call->row_scale.items[0], &shape);
     }
@@ -265,7 +274,7 @@ static void require_ends(OpCall *op, const GroupedCall *call, const GroupedCase 
                    (long long)known);
         before = ends.values[i];
     }
-    const int64_t whole = op_refused(op) ? 0 : of_k ? grouped_sizes(call, 0).k : grouped_rows(call);
+    const int64_t whole = op_refused(op) ? 0 : of_k ? grouped_sizes(call, 0).k : grouped_rows(call->x);
     op_require(op, !ends.given || before == whole, ends.name, "sum", op->invalid, "%s ends with %lld, x has %lld %s", ends.name,
                (long long)before, (long long)whole, of_k ? "columns" : "rows");
 }
@@ -399,10 +408,7 @@ void op_require_combined(OpCall *op, const CombinedCall *call)
 void op_require_tuning(OpCall *op, IntArguments tuning, Operands x)
 {
     const int64_t first = tuning.given && tuning.count > 0 ? tuning.values[0] : 0;
-    int64_t rows = 0;
-    for (int32_t i = 0; i < x.count && !op_refused(op); i++) {
-        rows += op_size(x.items[i], 0);
-    }
+    const int64_t rows = op_refused(op) ? 0 : grouped_rows(x);
     op_require(op, first >= 0 && first <= rows, tuning.name, "value", op->invalid,
                "%s begins with %lld, x has %lld rows", tuning.name, (long long)first, (long long)rows);
 }

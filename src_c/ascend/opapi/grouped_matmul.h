@@ -14,7 +14,7 @@ typedef struct GroupedCall {
     IntArguments ends;
     int64_t split, type, list_type, activation;
     const Operand *gated_scale; /* of rows of the gated, quantized result; NULL: none */
-    bool shifted_lists; /* products of ACL_INT8 with 4 bits may have several weights */
+    bool fifth; /* version: products of ACL_INT8 with 4 bits may have several weights, 4 bits in blocks may be transposed */
 } GroupedCall;
 
 /* The lists fit each other (x/case) and the types (out/types). */

@@ -1,5 +1,7 @@
 #include "ascend/opapi/grouped_matmul_cases.h"
 
+#include "kernels/sizes.h"
+
 /* ---- types ---- */
 
 typedef struct TypeRow {
@@ -80,6 +82,12 @@ static bool has_list(const GroupedCall *call)
     return call->list != NULL ? op_given(call->list) : call->ends.given;
 }
 
+/* One for each item of axis 0, more than any page takes where there are too many to count. */
+static int32_t items_of(const Operand *operand)
+{
+    return (int32_t)smaller(op_size(operand, 0), INT32_MAX);
+}
+
 GroupedCase grouped_case(const GroupedCall *call)
 {
     const int32_t x = call->x.count, weight = call->weight.count, out = call->out.count;
@@ -94,14 +102,14 @@ GroupedCase grouped_case(const GroupedCall *call)
         as.x = x == 1 && (weight > 1 || items || has_list(call)) ? GROUP_ROWS : GROUP_WHOLE;
         as.weight = items ? GROUP_ITEM : GROUP_WHOLE;
         as.out = one_out ? GROUP_ROWS : GROUP_WHOLE;
-        as.groups = items ? (int32_t)op_size(call->weight.items[0], 0) : weight;
+        as.groups = items ? items_of(call->weight.items[0]) : weight;
         as.fits = (x == 1 || x == weight) && (one_out ? out == 1 : has_array && x == 1 && weight > 1 && out == weight);
         break;
     default:
         as.x = GROUP_COLUMNS;
         as.weight = one_out ? GROUP_ROWS : GROUP_WHOLE;
         as.out = one_out ? GROUP_ITEM : GROUP_WHOLE;
-        as.groups = one_out && out == 1 ? (int32_t)op_size(call->out.items[0], 0) : weight;
+        as.groups = one_out && out == 1 ? items_of(call->out.items[0]) : weight;
         as.fits = x == 1 && (one_out ? weight == 1 && out == 1 : !has_array && out == weight);
         break;
     }
@@ -125,11 +133,11 @@ GroupSizes grouped_sizes(const GroupedCall *call, int32_t group)
     return of;
 }
 
-int64_t grouped_rows(const GroupedCall *call)
+int64_t grouped_rows(Operands x)
 {
     int64_t rows = 0;
-    for (int32_t i = 0; i < call->x.count; i++) {
-        rows += op_size(call->x.items[i], 0);
+    for (int32_t i = 0; i < x.count; i++) {
+        rows = __builtin_add_overflow(rows, op_size(x.items[i], 0), &rows) ? INT64_MAX : rows;
     }
     return rows;
 }

@@ -31,8 +31,8 @@ typedef struct GroupSizes {
 } GroupSizes;
 
 GroupSizes grouped_sizes(const GroupedCall *call, int32_t group);
-/* Of all tensors in x. */
-int64_t grouped_rows(const GroupedCall *call);
+/* Of all tensors in x; 2^63 - 1 where they have more. */
+int64_t grouped_rows(Operands x);
 /* The size of group i that other tensors than one x have; -1: they do not say. */
 int64_t grouped_known_size(const GroupedCall *call, const GroupedCase *as, int32_t group);
 /* How many parts of the depth have scales of their own; 0: the list does not say. */

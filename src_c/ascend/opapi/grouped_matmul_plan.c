@@ -128,7 +128,7 @@ static void fill_sizes(const GroupedCall *call, const GroupedCase *as, GroupedPr
 {
     product->list = list_of(call);
     product->groups = as->groups;
-    product->length = as->x == GROUP_COLUMNS ? op_size(call->x.items[0], 1) : grouped_rows(call);
+    product->length = as->x == GROUP_COLUMNS ? op_size(call->x.items[0], 1) : grouped_rows(call->x);
     product->sizes_known = grouped_known_size(call, as, 0) >= 0 || call->ends.given;
     for (int32_t i = 0; i < as->groups && product->sizes_known; i++) {
         const int64_t known = grouped_known_size(call, as, i);

@@ -23,13 +23,13 @@ Integers op_integers_of(const Operand *operand)
         integers.fits = false;
         return integers;
     }
-    const bool eight = operand->dtype == ACL_INT32;
+    const bool eight = operand->dtype == ACL_INT32, steps = !us_view_is_empty(view); /* strides of nothing say nothing */
     const int32_t axis = packed_axis(view, eight);
     integers.axis = axis;
-    integers.fits = view->strides[axis] == 1 || view->shape[axis] == 1;
+    integers.fits = !steps || view->strides[axis] == 1 || view->shape[axis] == 1;
     integers.fits &= eight || (view->shape[axis] % 2 == 0 && operand->offset % 2 == 0);
     for (int32_t i = 0; i < view->rank; i++) {
-        integers.fits &= i == axis || eight || view->shape[i] == 1 || view->strides[i] % 2 == 0;
+        integers.fits &= !steps || i == axis || eight || view->shape[i] == 1 || view->strides[i] % 2 == 0;
         const int64_t bytes = (int64_t)((uint64_t)view->strides[i] * BYTES_OF_INT32); /* that of one element may be any */
         view->strides[i] = i == axis ? 1 : eight ? bytes : view->strides[i] / 2;
     }

@@ -184,6 +184,12 @@ static bool is_line(const Operand *operand, int64_t n)
     return has_shape(operand, 1, 1, 0) || has_shape(operand, 1, n, 0);
 }
 
+static bool is_padded_line(const Operand *operand, int64_t n)
+{
+    const int64_t size = op_size(operand, 0);
+    return operand->view.rank == 1 && size % PADDED == 0 && size / PADDED == ceiling(n, PADDED);
+}
+
 static bool is_bias(const QuantMatmulCall *call, const Sizes *of)
 {
     const View *bias = &call->bias->view, *out = &call->out->view;
@@ -205,7 +211,7 @@ static void require_scales(OpCall *op, const QuantMatmulCall *call, const Sizes 
                                    : has_shape(call->row_scale, 2, of->m, mode == BLOCKS ? of->groups : 1), of);
     }
     require_size(op, call->scale,
-                 call->padded_scale ? has_shape(call->scale, 1, ceiling(of->n, PADDED) * PADDED, 0)
+                 call->padded_scale ? is_padded_line(call->scale, of->n)
                  : mode == PLAIN    ? is_line(call->scale, of->n)
                  : mode == BLOCKS   ? has_shape(call->scale, 2, blocks, of->groups)
                                     : has_shape(call->scale, 2, of->groups, of->n), of);
@@ -230,7 +236,7 @@ static void require_groups(OpCall *op, const QuantMatmulCall *call, const Sizes 
 {
     const Mode mode = mode_of(call);
     const int64_t size = call->group_size, columns = mode == BLOCKS ? BLOCK : 1;
-    const bool fits = mode == PLAIN ? size == 0
+    const bool fits = mode == PLAIN ? (size & 0xffffffffffff) == 0 /* what is above does not count */
                                     : is_part(size, 32, 1) && is_part(size, 16, columns) &&
                                           is_part(size, 0, mode == BLOCKS ? BLOCK : DEPTH_GROUP);
     op_require(op, fits, "groupSize", "value", op->invalid,

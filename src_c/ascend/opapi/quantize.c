@@ -100,8 +100,7 @@ aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, co
 
 bool op_has_number_of_row(const Operand *numbers, const Operand *x)
 {
-    const int64_t width = op_size(x, -1), elements = op_elements(x);
-    return width == 0 || (width > 0 && elements % width == 0 && op_elements(numbers) == elements / width);
+    return op_elements(numbers) == us_shape_elements(x->view.rank - 1, x->view.shape);
 }
 
 void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends)
@@ -118,7 +117,7 @@ void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, cons
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
                              const Operand *y, const Operand *scale, const Operand *offset)
 {
-    if (op_refused(op) || op_empty(x)) {
+    if (op_refused(op) || op_empty(scale)) {
         return op_plan_nothing(op);
     }
     const Integers to = op_integers_of(y);
@@ -294,9 +293,9 @@ GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias)
     return (GateForm){kinds[mode], (float)alpha, (float)limit, (float)bias};
 }
 
-int64_t op_bytes(const Operand *operand)
+double op_bytes(const Operand *operand)
 {
-    return op_given(operand) ? op_elements(operand) * (int64_t)us_dtype_size(operand->view.dtype) : 0;
+    return op_given(operand) ? (double)op_elements(operand) * (double)us_dtype_size(operand->view.dtype) : 0;
 }
 
 aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, int64_t axis, const GateForm *form,

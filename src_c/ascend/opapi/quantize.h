@@ -21,9 +21,9 @@ aclnnStatus op_quantize(OpCall *op, const Operand *x, const Operand *scale, cons
                         bool twice, int64_t rounding, const Operand *y);
 aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *offset, bool twice,
                           const Operand *y);
-/* [groups, x's last dimension] where groups end, else x's last dimension (shape). */
 /* One for each row of x. */
 bool op_has_number_of_row(const Operand *numbers, const Operand *x);
+/* [groups, x's last dimension] where groups end, else x's last dimension (shape). */
 void op_require_smooth(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends);
 aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth, const Operand *ends,
                              const Operand *y, const Operand *scale, const Operand *offset);
@@ -84,8 +84,8 @@ typedef struct GatedCall {
 aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call);
 /* Of y, where `kind` is one of the vendor's swiglu modes: 0 and, with pairs, 1, then 2 and 3. */
 GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias);
-/* Bytes of a tensor, 0 if it is not given. */
-int64_t op_bytes(const Operand *operand);
+/* Bytes of a tensor, which may be more than 2^63; 0 if it is not given. */
+double op_bytes(const Operand *operand);
 aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, int64_t axis, const GateForm *form,
                             bool interleaved, const Operand *out);
 aclnnStatus op_clipped_gate_backward(OpCall *op, const Operand *slopes, const Operand *x, const Operand *sizes, int64_t axis,

@@ -6,6 +6,8 @@
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
+#include <stdlib.h>
+
 typedef struct Epilogue {
     ProductActivation activation;
     DType compute;
@@ -142,27 +144,55 @@ static double factor_of(const View *view)
 enum { A, B, RESULT = 3, BIAS = 6, FACTOR_A, FACTOR_B, FACTOR_OF_ADDEND, AUX, VIEWS };
 
 /* Along `axis` of an operand, in double, whose sums are rounded once. */
+typedef struct OperandSums {
+    const View *operand, *sums;
+    int axis, kept;
+    int64_t blocks; /* of LINE_ELEMENTS sums, in a matrix */
+} OperandSums;
+
+static const char *element_of(const View *view, int64_t batch, int kept, int64_t index, int axis, int64_t place)
+{
+    const int64_t offset = batch * view->strides[0] + index * view->strides[kept] + place * view->strides[axis];
+    return (const char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+}
+
+/* In the order in which the numbers lie in memory: each sum has its own in one order. */
+static void sum_block(void *context, int64_t piece)
+{
+    const OperandSums *of = context;
+    const View *from = of->operand;
+    const int axis = of->axis, kept = of->kept;
+    const int64_t batch = piece / of->blocks, first = piece % of->blocks * LINE_ELEMENTS, size = from->shape[axis];
+    const int64_t count = smaller(LINE_ELEMENTS, from->shape[kept] - first);
+    double sums[LINE_ELEMENTS] = {0}, line[LINE_ELEMENTS];
+    const bool along = llabs(from->strides[axis]) < llabs(from->strides[kept]);
+    for (int64_t place = 0; !along && place < size; place++) {
+        us_line_load(DTYPE_FLOAT64, line, element_of(from, batch, kept, first, axis, place), from->dtype, from->strides[kept],
+                     count, false);
+        for (int64_t i = 0; i < count; i++) {
+            sums[i] += line[i];
+        }
+    }
+    for (int64_t i = 0; along && i < count; i++) {
+        for (int64_t place = 0; place < size; place += LINE_ELEMENTS) {
+            const int64_t length = smaller(size - place, LINE_ELEMENTS);
+            us_line_load(DTYPE_FLOAT64, line, element_of(from, batch, kept, first + i, axis, place), from->dtype,
+                         from->strides[axis], length, false);
+            for (int64_t k = 0; k < length; k++) {
+                sums[i] += line[k];
+            }
+        }
+    }
+    const int64_t to = batch * of->sums->strides[0] + first * of->sums->strides[1];
+    us_line_store(DTYPE_FLOAT64, (char *)of->sums->data + to * (int64_t)us_dtype_size(of->sums->dtype), of->sums->dtype,
+                  of->sums->strides[1], sums, count);
+}
+
 static void sum_operand(const View *operand, int axis, const View *sums)
 {
     const int kept = 3 - axis;
-    const int64_t size = (int64_t)us_dtype_size(operand->dtype), sum_size = (int64_t)us_dtype_size(sums->dtype);
-    double line[LINE_ELEMENTS];
-    for (int64_t at = 0; at < operand->shape[0] * operand->shape[kept]; at++) {
-        const int64_t batch = at / operand->shape[kept], index = at % operand->shape[kept];
-        const char *from = (const char *)operand->data +
-                           (batch * operand->strides[0] + index * operand->strides[kept]) * size;
-        double sum = 0;
-        for (int64_t first = 0; first < operand->shape[axis]; first += LINE_ELEMENTS) {
-            const int64_t length = smaller(operand->shape[axis] - first, LINE_ELEMENTS);
-            us_line_load(DTYPE_FLOAT64, line, from + first * operand->strides[axis] * size, operand->dtype,
-                         operand->strides[axis], length, false);
-            for (int64_t i = 0; i < length; i++) {
-                sum += line[i];
-            }
-        }
-        us_line_store(DTYPE_FLOAT64, (char *)sums->data + (batch * sums->strides[0] + index * sums->strides[1]) * sum_size,
-                      sums->dtype, 1, &sum, 1);
-    }
+    OperandSums of = {operand, sums, axis, kept, ceiling(operand->shape[kept], LINE_ELEMENTS)};
+    us_parallel(operand->shape[0] * of.blocks, sum_block, &of);
 }
 
 /* A bit for each element of a matrix, and the same as a byte each: tiles may share a byte of bits. */

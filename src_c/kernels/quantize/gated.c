@@ -1,10 +1,12 @@
 #include "kernels/quantize/gated.h"
 
+#include "kernels/detach.h"
 #include "kernels/maths/maths.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
 #include "kernels/quantize/rows.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "kernels/sort/lines.h"
 #include "tensor/convert.h"
 
@@ -182,48 +184,75 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
 
 typedef struct Clipped {
     const ClippedGate *how;
-    char *x, *out; /* of a gradient x becomes that by x */
+    const char *x, *slopes; /* NULL: forwards */
+    char *to;
     DType dtype;
-    bool backward;
-    int64_t size, used, piece_rows; /* size: of a row of out; used: rows that are not 0 */
+    int64_t size, used, piece_rows; /* size: of half a row of x; used: rows that are not 0 */
 } Clipped;
 
-static void clip_row(const Clipped *work, int64_t row)
+/* From column `begin` on of both halves of a row, or of its even and odd places. */
+static void load_both(const Clipped *work, int64_t row, int64_t begin, int64_t count, float *a, float *b)
 {
-    const size_t step = us_dtype_size(work->dtype);
-    const bool pairs = work->how->interleaved;
-    const int64_t stride = pairs ? 2 : 1;
-    for (int64_t begin = 0; begin < work->size; begin += TILE) {
-        const int64_t count = work->size - begin < TILE ? work->size - begin : TILE;
-        char *x = work->x + (size_t)(row * 2 * work->size) * step, *out = work->out + (size_t)(row * work->size + begin) * step;
-        char *first = x + (size_t)(pairs ? 2 * begin : begin) * step;
-        char *second = x + (size_t)(pairs ? 2 * begin + 1 : work->size + begin) * step;
-        float a[TILE] = {0}, b[TILE] = {0}, slopes[TILE];
-        if (row < work->used) {
-            us_load_float(a, first, work->dtype, stride, count);
-            us_load_float(b, second, work->dtype, stride, count);
-        }
-        if (row < work->used && work->backward) {
-            us_load_float(slopes, out, work->dtype, 1, count);
-            slope(&work->how->form, a, b, slopes, count);
-        } else if (row < work->used) {
-            gate(&work->how->form, a, b, count);
-        }
-        if (work->backward) {
-            us_store_float(first, work->dtype, stride, a, count);
-            us_store_float(second, work->dtype, stride, b, count);
-        } else {
-            us_store_float(out, work->dtype, 1, a, count);
-        }
+    const int64_t step = (int64_t)us_dtype_size(work->dtype);
+    const char *x = work->x + row * 2 * work->size * step;
+    if (!work->how->interleaved) {
+        us_load_float(a, x + begin * step, work->dtype, 1, count);
+        us_load_float(b, x + (work->size + begin) * step, work->dtype, 1, count);
+        return;
     }
+    float both[2 * TILE];
+    us_load_float(both, x + 2 * begin * step, work->dtype, 1, 2 * count);
+    for (int64_t i = 0; i < count; i++) {
+        a[i] = both[2 * i];
+        b[i] = both[2 * i + 1];
+    }
+}
+
+static void store_both(const Clipped *work, int64_t row, int64_t begin, int64_t count, const float *a, const float *b)
+{
+    const int64_t step = (int64_t)us_dtype_size(work->dtype);
+    char *to = work->to + row * 2 * work->size * step;
+    if (!work->how->interleaved) {
+        us_store_float(to + begin * step, work->dtype, 1, a, count);
+        us_store_float(to + (work->size + begin) * step, work->dtype, 1, b, count);
+        return;
+    }
+    float both[2 * TILE];
+    for (int64_t i = 0; i < count; i++) {
+        both[2 * i] = a[i];
+        both[2 * i + 1] = b[i];
+    }
+    us_store_float(to + 2 * begin * step, work->dtype, 1, both, 2 * count);
+}
+
+static void clip_tile(const Clipped *work, int64_t row, int64_t begin, int64_t count)
+{
+    const int64_t half = (row * work->size + begin) * (int64_t)us_dtype_size(work->dtype);
+    float a[TILE] = {0}, b[TILE] = {0}, slopes[TILE];
+    const bool used = row < work->used;
+    if (used) {
+        load_both(work, row, begin, count, a, b);
+    }
+    if (work->slopes == NULL) {
+        gate(&work->how->form, a, b, used ? count : 0);
+        us_store_float(work->to + half, work->dtype, 1, a, count);
+        return;
+    }
+    if (used) {
+        us_load_float(slopes, work->slopes + half, work->dtype, 1, count);
+        slope(&work->how->form, a, b, slopes, count);
+    }
+    store_both(work, row, begin, count, a, b);
 }
 
 static void clip_rows(void *context, int64_t piece)
 {
     const Clipped *work = context;
-    const int64_t begin = piece * work->piece_rows, left = work->how->rows - begin;
-    for (int64_t row = begin; row < begin + (left < work->piece_rows ? left : work->piece_rows); row++) {
-        clip_row(work, row);
+    const int64_t first = piece * work->piece_rows;
+    for (int64_t row = first; row < smaller(first + work->piece_rows, work->how->rows); row++) {
+        for (int64_t begin = 0; begin < work->size; begin += TILE) {
+            clip_tile(work, row, begin, smaller(TILE, work->size - begin));
+        }
     }
 }
 
@@ -237,43 +266,61 @@ static int64_t rows_used(const View *sizes, int64_t rows)
     return us_view_is_absent(sizes) ? rows : sum;
 }
 
-/* Forwards `gradient` is NULL. */
-static KernelStatus clip(const View *views, const ClippedGate *how, const View *gradient)
+static size_t space_of(const View *view)
 {
-    const View *x = &views[0], *out = &views[1];
-    const int64_t elements = us_view_elements(out);
-    Clipped work = {.how = how, .dtype = x->dtype, .backward = gradient != NULL};
-    if (elements == 0) {
+    return us_view_is_contiguous(view) ? 0 : us_scratch_bytes(us_view_elements(view), us_dtype_size(view->dtype));
+}
+
+/* The view itself where its elements lie in row-major order, else room for them. */
+static View in_order(const View *view, char **cursor)
+{
+    const size_t size = space_of(view);
+    return size == 0 ? *view : us_view_contiguous(us_scratch_part(cursor, size), view->dtype, view->rank, view->shape);
+}
+
+static View copied_in_order(const View *view, char **cursor)
+{
+    const View copy = in_order(view, cursor);
+    if (copy.data != view->data) {
+        us_copy_view(&copy, view);
+    }
+    return copy;
+}
+
+/* Forwards `slopes` is NULL. */
+static KernelStatus clip(const View *x, const View *slopes, const View *sizes, const View *to, const ClippedGate *how)
+{
+    const View absent = us_view_absent(), *of_slopes = slopes != NULL ? slopes : &absent;
+    const int64_t half = us_view_elements(x) / 2;
+    if (half == 0) {
         return KERNEL_OK;
     }
-    const size_t size = us_scratch_bytes(elements, us_dtype_size(x->dtype));
-    char *block = us_scratch_take(3 * size + 64), *cursor = block;
-    if (block == NULL) {
-        return KERNEL_NO_MEMORY;
+    Detached detached;
+    char *block = us_scratch_take(space_of(x) + (slopes != NULL ? space_of(slopes) : 0) + space_of(to)), *cursor = block;
+    const KernelStatus status = us_detach(&detached, 2, (const View[]){*x, *of_slopes}, 1, to);
+    if (block != NULL && status == KERNEL_OK) {
+        Clipped work = {.how = how, .dtype = x->dtype, .size = half / how->rows, .used = rows_used(sizes, how->rows)};
+        const View result = in_order(to, &cursor);
+        work.x = copied_in_order(&detached.inputs[0], &cursor).data;
+        work.slopes = slopes != NULL ? copied_in_order(&detached.inputs[1], &cursor).data : NULL;
+        work.to = result.data;
+        work.piece_rows = PIECE_ELEMENTS / work.size + 1;
+        run_pieces(ceiling(how->rows, work.piece_rows), half, clip_rows, &work);
+        if (result.data != to->data) {
+            us_copy_view(to, &result);
+        }
     }
-    const View whole = us_view_contiguous(us_scratch_part(&cursor, 2 * size), x->dtype, x->rank, x->shape);
-    const View half = us_view_contiguous(us_scratch_part(&cursor, size), out->dtype, out->rank, out->shape);
-    us_copy_view(&whole, x);
-    if (work.backward) {
-        us_copy_view(&half, out);
-    }
-    work.x = whole.data;
-    work.out = half.data;
-    work.size = elements / work.how->rows;
-    work.used = rows_used(&views[2], work.how->rows);
-    work.piece_rows = PIECE_ELEMENTS / work.size + 1;
-    run_pieces((work.how->rows + work.piece_rows - 1) / work.piece_rows, elements, clip_rows, &work);
-    us_copy_view(work.backward ? gradient : out, work.backward ? &whole : &half);
+    us_detach_end(&detached);
     us_scratch_give_back(block);
-    return KERNEL_OK;
+    return block != NULL ? status : KERNEL_NO_MEMORY;
 }
 
 KernelStatus us_clipped_gate(const View *views, const void *attributes)
 {
-    return clip(views, attributes, NULL);
+    return clip(&views[0], NULL, &views[2], &views[1], attributes);
 }
 
 KernelStatus us_clipped_gate_backward(const View *views, const void *attributes)
 {
-    return clip(views, attributes, &views[3]);
+    return clip(&views[0], &views[1], &views[2], &views[3], attributes);
 }

@@ -29,7 +29,7 @@ Kernel us_quantize_gated;
 
 /* out = gate(a, b) row by row; a and b are the halves of each row of x, or its even and odd places. Rows from the sum of
  * `sizes` on are 0.
- * Views: x and out in row-major order with `rows` rows each, sizes? (int64). */
+ * Views: x and out, in row-major order `rows` rows each, sizes? (int64). */
 typedef struct ClippedGate {
     GateForm form;
     int64_t rows;
@@ -40,7 +40,7 @@ Kernel us_clipped_gate;
  *   by a  slope * (B + bias) * s * (1 + alpha * A * (1 - s)), 0 where a is above the limit
  *   by b  slope * A * s, 0 where b is not within the limits
  * Rows from the sum of `sizes` on are 0.
- * Views: x, out, sizes? as those of us_clipped_gate, out with the slopes of its numbers; x_gradient, as x. */
+ * Views: x, out, sizes? as those of us_clipped_gate, out with the slopes of its numbers; x_gradient, as x, may be x. */
 Kernel us_clipped_gate_backward;
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { LINE = 256, TILE_ROWS = 64, PANEL_ELEMENTS = 1 << 20, LEAST_PANEL_COLUMNS = 16 };
+enum { LINE = 256, TILE_ROWS = 64, PANEL_ELEMENTS = 1 << 20, LEAST_PANEL_COLUMNS = 16, PIECE_ELEMENTS = 1 << 16 };
 
 static bool is_given(const View *view)
 {
@@ -173,15 +173,35 @@ static void finish(const void *context, const MatmulTile *tile)
 }
 
 /* Sums of the rows of A, by groups. */
-static void add_rows(const Product *product, const View *a, int64_t *sums)
+typedef struct RowSums {
+    const Product *product;
+    const View *a;
+    int64_t *to, lines, piece_lines;
+} RowSums;
+
+static int64_t sum_of(const int8_t *from, int64_t step, int64_t count)
 {
-    const int64_t batches = us_view_elements(&product->views[C]) / (product->m * product->n);
-    const int64_t k = a->shape[a->rank - 1], step = a->strides[a->rank - 1];
-    memset(sums, 0, (size_t)(batches * product->m * product->groups) * sizeof *sums);
-    for (int64_t line = 0; line < batches * product->m; line++) {
-        const int8_t *from = element(a, line / product->m, line % product->m, 0);
-        for (int64_t i = 0; i < k; i++) {
-            sums[line * product->groups + i / product->how->group] += from[i * step];
+    int64_t sum = 0;
+    for (int64_t i = 0; i < count && step == 1; i++) {
+        sum += from[i];
+    }
+    for (int64_t i = 0; i < count && step != 1; i++) {
+        sum += from[i * step];
+    }
+    return sum;
+}
+
+static void add_rows(void *context, int64_t piece)
+{
+    const RowSums *sums = context;
+    const View *a = sums->a;
+    const int64_t m = sums->product->m, groups = sums->product->groups, depth = sums->product->how->group;
+    const int64_t k = a->shape[a->rank - 1], step = a->strides[a->rank - 1], first = piece * sums->piece_lines;
+    for (int64_t line = first; line < smaller(first + sums->piece_lines, sums->lines); line++) {
+        const int8_t *from = element(a, line / m, line % m, 0);
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t begin = group == 0 ? 0 : group * depth;
+            sums->to[line * groups + group] = sum_of(from + begin * step, step, smaller(depth, k - begin));
         }
     }
 }
@@ -283,9 +303,9 @@ KernelStatus us_quantized_product(const View *views, const void *attributes)
     const View a = unpacked(&views[A], how->packed_a, memory), b = unpacked(&views[B], how->packed_b, memory + of_a);
     product.totals = totals > 0 ? (double *)(memory + of_a + of_b) : NULL;
     if (row_sums > 0) {
-        int64_t *sums = (int64_t *)(memory + of_a + of_b + totals);
-        add_rows(&product, &a, sums);
-        product.row_sums = sums;
+        RowSums sums = {&product, &a, (int64_t *)(memory + of_a + of_b + totals), rows, PIECE_ELEMENTS / larger(depth, 1) + 1};
+        run_pieces(ceiling(rows, sums.piece_lines), rows * depth, add_rows, &sums);
+        product.row_sums = sums.to;
     }
     if (zero_sums > 0) {
         product.zero_sums = (int64_t *)(memory + of_a + of_b + totals + row_sums);

@@ -284,7 +284,7 @@ void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, flo
     const bool shifts = !us_view_is_absent(&rows->offset);
     const float limit = rows->how.packed ? HIGHEST_PACKED : HIGHEST, most = rows->how.most, clip = rows->how.clip;
     float lowest = 0, highest = 0;
-    if (shifts) {
+    if (shifts && length > 0) {
         find_range(x, length, &lowest, &highest);
     }
     float scale = shifts ? (highest - lowest) / (2 * limit + 1)
@@ -337,13 +337,9 @@ static void load_groups(const View *smooth, Rows *rows, float *factors)
 /* `smooth`, `ends`: absent where there are none. */
 static KernelStatus run_rows(Rows *rows, const View *x, const View *smooth, const View *ends)
 {
-    const int64_t elements = us_view_elements(x);
-    if (elements == 0) {
-        return KERNEL_OK;
-    }
     rows->x = x;
     rows->length = x->shape[x->rank - 1];
-    rows->count = elements / rows->length;
+    rows->count = us_shape_elements(x->rank - 1, x->shape);
     us_axes_add(&rows->of_x, &x, 1, 0, x->rank);
     char *space = NULL;
     if (!us_view_is_absent(smooth)) {
@@ -361,8 +357,8 @@ static KernelStatus run_rows(Rows *rows, const View *x, const View *smooth, cons
             rows->ends = held;
         }
     }
-    rows->piece_rows = rows->length >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / rows->length;
-    run_pieces((rows->count + rows->piece_rows - 1) / rows->piece_rows, elements, convert_rows, rows);
+    rows->piece_rows = rows->length >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / larger(rows->length, 1);
+    run_pieces(ceiling(rows->count, rows->piece_rows), us_view_elements(x), convert_rows, rows);
     us_scratch_give_back(space);
     return rows->out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
