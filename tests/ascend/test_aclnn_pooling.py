@@ -300,6 +300,22 @@ def test_many_elements():
     np.testing.assert_array_equal(dx, scattered(np.ones(expected.shape), indices, x.shape, 2))
 
 
+@pytest.mark.parametrize("kind", ["F32", "F16"])
+def test_maximum_in_place(kind):
+    """Windows of neighbours, of a plane in pieces."""
+    x = rounded(np.random.default_rng(1).standard_normal((1, 2, 300, 260)), kind)
+    expected, indices = maxima(x, regular((300, 260), [3], [1], [1], False))
+    settings = dict(kernelSize=[3], stride=[1], padding=[1], dilation=[1], ceilMode=False)
+    given = tensor(x, kind)
+    out, found = call("MaxPool2dWithIndices", self=given, out=given, indices=empty(x.shape, "I32"), **settings)
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(found, indices)
+    slopes = tensor(x, kind)
+    dx = call("AdaptiveMaxPool2dBackward", gradOutput=slopes, self=tensor(x, kind), indices=tensor(indices, "I64"),
+              gradInput=slopes)  # fmt: skip
+    np.testing.assert_allclose(dx, scattered(x, indices, x.shape, 2), rtol=2.0**-11, atol=2.0**-20)
+
+
 NO_CHANNELS = {"kernelSize": [2], "stride": [2], "padding": [0], "ceilMode": False}
 AVERAGE = {"countIncludePad": True, "divisorOverride": 0}
 NOTHING = {  # tensors without channels: sizes of x and y, and what else the operator takes

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, refusal, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
 from tests.conformance.ascend import pages
 
 UNITS = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
@@ -235,6 +235,16 @@ def test_large_images():
     out = call("UpsampleBilinear2d", self=tensor(x), outputSize=[301, 260], alignCorners=False, scalesH=0.0,
                scalesW=0.0, out=empty((1, 2, 301, 260)))
     np.testing.assert_allclose(out, along_axes(x, matrices), atol=2.0**-20)
+
+
+@pytest.mark.parametrize("name", ["UpsampleBilinear2d", "UpsampleBicubic2d"])
+def test_images_in_their_own_place(name):
+    """As many elements, that lie elsewhere."""
+    x = rounded(np.random.default_rng(0).standard_normal((1, 1, 300, 260)), "F32")
+    settings = {"outputSize": [300, 260], "alignCorners": False, "scalesH": 1.5, "scalesW": 0.7}
+    own = tensor(x)
+    apart, found = (call(name, self=given, out=out, **settings) for given, out in ((tensor(x), empty(x.shape)), (own, own)))
+    np.testing.assert_array_equal(found, apart)
 
 
 def test_what_has_no_weight_does_not_count():
