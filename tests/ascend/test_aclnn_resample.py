@@ -253,6 +253,22 @@ def test_what_has_no_weight_does_not_count():
     np.testing.assert_array_equal(out, x)
 
 
+@pytest.mark.parametrize("name, shape, outs", [
+    ("UpsampleBilinear2dBackward", (3, 4), (5, 7)), ("UpsampleBilinear2dAABackward", (4, 9), (2, 3)),
+    ("UpsampleBilinear2dAABackward", (9, 4), (3, 2)),
+])  # fmt: skip
+def test_an_infinite_slope_goes_where_it_came_from(name, shape, outs):
+    """To no other element, along neither axis."""
+    slopes = np.zeros((1, 1, *outs))
+    slopes[0, 0, 0, 0] = np.inf
+    source = pages.operators()[name]["parameters"][0]["name"]
+    dx = call(name, **{source: tensor(slopes)}, outputSize=outs, inputSize=[1, 1, *shape], alignCorners="AA" not in name,
+              scalesH=0.0, scalesW=0.0, out=empty((1, 1, *shape)))  # fmt: skip
+    mode = "linear filter" if "AA" in name else "linear"
+    reached = np.multiply.outer(*(matrix(mode, n, o, "AA" not in name)[0] > 0 for n, o in zip(shape, outs)))
+    np.testing.assert_array_equal(dx[0, 0], np.where(reached, np.inf, 0))
+
+
 NOTHING = [  # operator, axes, attributes between the sizes and the result
     ("UpsampleNearest1d", 1, {}), ("UpsampleNearest2d", 2, {}), ("UpsampleNearest2dV2", 2, {"scalesH": 0.0, "scalesW": 0.0}),
     ("UpsampleNearest1dV2", 1, {"scaleL": 0.0}), ("UpsampleNearestExact1d", 1, {"scales": 0.0}),
