@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
+from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor
 
@@ -342,6 +343,27 @@ def test_images_of_nothing(name):
         if key in ("self", "out", "output", "gradOutput", "gradInput", "indices"):
             arguments[key] = empty((2, 0) + (size,) * axes, "I32" if key == "indices" else "F32")
     assert call(name, **arguments).size == 0
+
+
+@pytest.mark.parametrize("count", [True, False])
+def test_windows_of_padding_alone(count):
+    """An image without rows between two rows of padding."""
+    settings = dict(kernelSize=[2, 1], strides=[1], paddings=[1, 0], ceilMode=False, countIncludePad=count)
+    out = call("AvgPool2d", self=empty((2, 3, 0, 4)), divisorOverride=0, cubeMathType=0, out=empty((2, 3, 1, 4)), **settings)
+    np.testing.assert_array_equal(out, np.zeros((2, 3, 1, 4)))
+    out = call("MaxPool", self=empty((2, 3, 0, 4)), kernelShape=[2, 1], strides=[], autoPad=0, pads=[1, 0], dilations=[],
+               ceilMode=0, out=empty((2, 3, 1, 4)))
+    np.testing.assert_array_equal(out, np.full((2, 3, 1, 4), -np.inf))
+
+
+@pytest.mark.parametrize("windows, rule", [(3, "aclnnAvgPool2d/out/shape"), (2, "")])
+def test_more_elements_than_a_stride_can_cross(windows, rule):
+    """The third window would begin at 2^63, behind the data."""
+    line = support.expanded(support.F32, (1, 1, 1, 2**63 - 1))
+    arrays = [pages.made({"kind": "IA", "name": name}, values) for name, values in
+              (("kernelSize", [1, 1]), ("strides", [1, 2**62]), ("paddings", [0]))]  # fmt: skip
+    status, found = refusal("AvgPool2d", line, *arrays, True, True, 0, 0, empty((1, 1, 1, windows)))
+    assert (status, found if status else "") == (161002 if rule else 0, rule)
 
 
 def test_adaptive_average_of_no_windows():
