@@ -6,8 +6,6 @@
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
-#include <math.h>
-
 enum { X, ADDED, BIAS, SCALE, OFFSET, SUM, Y, MEAN, INVERSE, COPY };
 
 KernelStatus us_normalize_and_copy(const View *views, const void *attributes)
@@ -127,19 +125,9 @@ KernelStatus us_normalize_modulate_and_quantize(const View *views, const void *a
     return status;
 }
 
-static KernelStatus fill(const View *view, float value)
-{
-    const View one = us_view_contiguous(&value, DTYPE_FLOAT32, 1, (const int64_t[]){1});
-    return us_map_floats(&us_map_copy, 1, (const View[]){us_view_broadcast(&one, view->rank, view->shape), *view});
-}
-
 KernelStatus us_normalize_groups_and_quantize(const View *views, const void *attributes)
 {
     const View *x = &views[0], absent = us_view_absent();
-    if (us_view_is_empty(x)) {
-        const KernelStatus status = fill(&views[3], 0);
-        return status == KERNEL_OK ? fill(&views[4], NAN) : status;
-    }
     const View v = scratch_of(x);
     if (v.data == NULL) {
         return KERNEL_NO_MEMORY;
