@@ -823,6 +823,22 @@ def test_gradient_of_modulated_layer_norm_by_its_input():
     near(dx, own.grad.numpy(), "F32", 32, parts=dy * (1 + scale) * weight * rstd)
 
 
+@pytest.mark.parametrize("place", ["gradOut", "input"])
+def test_gradient_of_modulated_layer_norm_in_the_place_of_what_it_is_made_of(place):
+    x, dy, scale, weight = drawn((2, 5, 9), 1), drawn((2, 5, 9), 2), drawn((2, 1, 9), 3), drawn(9, 4)
+    _, mean, rstd = unit(x, -1, 1e-5)
+    found = []
+    for own in (False, True):
+        given = {"gradOut": tensor(dy), "input": tensor(x), "normalizedShape": [9], "rstd": tensor(rstd), "mean": tensor(mean),
+                 "scale": tensor(scale), "shift": tensor(scale), "weightOptional": tensor(weight),
+                 "biasOptional": tensor(weight)}  # fmt: skip
+        found.append(call("AdaLayerNormBackward", **given, gradInputOut=given[place] if own else empty(x.shape),
+                          gradScaleOut=empty(scale.shape), gradShiftOut=empty(scale.shape), gradWeightOut=empty((9,)),
+                          gradBiasOut=empty((9,))))  # fmt: skip
+    for apart, own in zip(*found):
+        np.testing.assert_array_equal(own, apart)
+
+
 def test_sums_over_no_samples():
     """Sums are 0, means NaN."""
     empty_x, vector = tensor(np.zeros((0, 3, 2, 2))), tensor([1.5, 2.5, 3.5])
