@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor
@@ -364,6 +364,17 @@ def test_more_elements_than_a_stride_can_cross(windows, rule):
               (("kernelSize", [1, 1]), ("strides", [1, 2**62]), ("paddings", [0]))]  # fmt: skip
     status, found = refusal("AvgPool2d", line, *arrays, True, True, 0, 0, empty((1, 1, 1, windows)))
     assert (status, found if status else "") == (161002 if rule else 0, rule)
+
+
+def test_rows_that_no_memory_holds():
+    """2^60 elements of a row, 2^64 with those that loops handle too many; 2^60 rows, 3 * 2^64 with them."""
+    arrays = lambda *values: [pages.made({"kind": "IA"}, list(one)) for one in values]
+    line, out = support.expanded(support.F32, (1, 1, 1, 2**60)), empty((1, 1, 1, 2))
+    assert "no host memory for scratch space" in fault("AvgPool2d", line, *arrays([1, 1], [1, 2**60 - 2**56], [0]), False,
+                                                       True, 0, 0, out, status=207001)  # fmt: skip
+    volume = support.expanded(support.F32, (1, 1, 2, 2**60, 1))
+    assert "no host memory for scratch space" in fault("AvgPool3dBackward", volume, volume, *arrays([1], [1], [0]), False,
+                                                       True, 0, volume, status=207001)  # fmt: skip
 
 
 def test_adaptive_average_of_no_windows():
