@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, rounded, tensor
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
 
 UNITS = {"F32": 2.0**-22, "F16": 2.0**-10, "BF16": 2.0**-7}
 SIZES = np.array([[3, 4], [2, 1]])
@@ -48,6 +50,20 @@ def test_attention(kind):
                      location=tensor(places, kind, layout), attnWeight=tensor(weights, kind, layout),
                      output=empty(expected.shape, kind, layout))  # fmt: skip
         np.testing.assert_allclose(found, expected, rtol=UNITS[kind], atol=2.0**-18)
+
+
+def test_more_points_than_are_loaded_at_once():
+    """Sums over levels, of 16 points each."""
+    sizes, starts, random = np.array([[3, 4], [2, 1], [1, 1]]), np.array([0, 12, 14]), np.random.default_rng(6)
+    value, weights = drawn((BATCH, KEYS, HEADS, 8), 1), drawn((BATCH, 32, HEADS, 3, 16), 2)
+    places = rounded(random.uniform(-0.4, 1.4, (*weights.shape, 2)), "F32")
+
+    def attended(first, last):
+        return call("MultiScaleDeformableAttnFunction", value=tensor(value), spatialShape=tensor(sizes[first:last], "I64"),
+                    levelStartIndex=tensor(starts[first:last], "I64"), location=tensor(places[:, :, :, first:last]),
+                    attnWeight=tensor(weights[:, :, :, first:last]), output=empty((BATCH, 32, HEADS * 8)))  # fmt: skip
+
+    np.testing.assert_allclose(attended(0, 3), sum(attended(level, level + 1) for level in range(3)), rtol=2.0**-22, atol=2.0**-18)
 
 
 def gradients(value, places, weights, slopes, kind="F32", layout="row-major"):
@@ -178,3 +194,14 @@ def test_convolution_of_what_does_not_move():
                  dilation=[1, 1, 1, 1], groups=2, deformableGroups=1, modulated=True, out=empty(expected.shape),
                  deformOutOptional=None)  # fmt: skip
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_convolution_of_more_samples_than_can_be_counted():
+    """2^64 of them, of tensors that each have fewer than 2^63 elements, one in memory."""
+    places = [2**31, 2**30]
+    x, weight, moves, out = (support.expanded(support.F32, shape) for shape in
+                             ((1, 8, 1, 1), (1, 8, 1, 1), (1, 3, *places), (1, 1, *places)))  # fmt: skip
+    arrays = [pages.made({"kind": "IA"}, values) for values in
+              ([1, 1], [1, 1, 1, 1], [2**30, 2**30 - 1, 2**29, 2**29 - 1], [1, 1, 1, 1])]
+    said = fault("DeformableConv2d", x, weight, moves, None, *arrays, 1, 1, True, out, None, status=207001)
+    assert "no host memory for scratch space" in said

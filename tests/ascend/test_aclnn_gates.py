@@ -5,7 +5,7 @@ import pytest
 
 from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
 
-EPSILON = {"F32": 2.0**-20, "F16": 2.0**-9, "BF16": 2.0**-6, "F64": 2.0**-46}
+ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
 
 
 def drawn(kind, shape, seed):
@@ -17,12 +17,14 @@ def sigmoid(x):
 
 
 def close(actual, expected, kind, scale=1.0):
+    """Within one rounding of the type and some of the type that is computed in, of terms of this size."""
     expected = numpy.asarray(expected)
-    numpy.testing.assert_allclose(numpy.asarray(actual).reshape(expected.shape), expected, EPSILON[kind],
-                                  scale * EPSILON[kind])  # fmt: skip
+    computed = min(ROUNDING[kind], ROUNDING["F32"])
+    numpy.testing.assert_allclose(numpy.asarray(actual).reshape(expected.shape), expected, 1.01 * ROUNDING[kind],
+                                  16 * scale * computed)  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", EPSILON)
+@pytest.mark.parametrize("kind", ROUNDING)
 def test_glu_and_its_gradient(kind):
     for index, (shape, dim) in enumerate([((4, 6), -1), ((2, 4, 3), 1), ((8,), 0), ((2, 0), 1), ((3, 2050), 1)]):
         layout = LAYOUTS[index % 3]
@@ -96,7 +98,7 @@ def test_prelu_and_its_gradient(kind):
                       weight=tensor(w, kind), gradInput=empty(shape, kind, layout),
                       gradWeight=empty(weights, kind))  # fmt: skip
         close(dx, numpy.where(x > 0, g, g * spread), kind)
-        close(dw, total.reshape(weights), kind, abs(share).sum() * 2.0**-10)
+        close(dw, total.reshape(weights), kind, 9)  # products up to 9
 
 
 def test_real_part():
@@ -194,7 +196,7 @@ def test_scale_along_axes(kind):
             found = call("Scale", x=tensor(x, kind, layout), scale=tensor(scale, kind, layout),
                          bias=tensor(bias, kind, layout) if added else None, axis=axis, numAxes=count,
                          scaleFromBlob=from_blob, y=empty(shape, kind, layout))  # fmt: skip
-            close(found, expected, kind, 9)
+            close(found, expected, kind)
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
@@ -212,8 +214,8 @@ def test_modulate_gradients(kind):
                          grad_shift=empty(part, kind, layout) if wanted else None)  # fmt: skip
             close(found[0] if wanted else found, expected[0] if scaled else slopes, kind)
             if wanted:
-                close(found[1], expected[1], kind, 100)
-                close(found[2], expected[2], kind, 100)
+                close(found[1], expected[1], kind)
+                close(found[2], expected[2], kind)
 
 
 def test_modulate_gradients_as_torch():
@@ -226,7 +228,7 @@ def test_modulate_gradients_as_torch():
                  scale=tensor(1 + scale.detach().numpy()), shift=tensor(shift.detach().numpy()), grad_input=empty(x.shape),
                  grad_scale=empty(scale.shape), grad_shift=empty(shift.shape))
     for actual, one in zip(found, (x, scale, shift)):
-        close(actual, one.grad.numpy(), "F32", 9)
+        close(actual, one.grad.numpy(), "F32")
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
@@ -241,7 +243,7 @@ def test_modulate(kind):
                      for one, used in ((scale, scaled), (shift, shifted))]
             found = call("Modulate", self=tensor(x, kind, layout), scaleOptional=given[0], shiftOptional=given[1],
                          out=empty(shape, kind, layout))
-            close(found, x * (1 + scaled * scale) + shifted * shift, kind, 15)
+            close(found, x * (1 + scaled * scale) + shifted * shift, kind)
 
 
 @pytest.mark.parametrize("shape, heads",

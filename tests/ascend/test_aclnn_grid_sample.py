@@ -123,6 +123,22 @@ def test_as_torch():
                 np.testing.assert_allclose(actual, tensor_.grad.numpy(), atol=2e-4, err_msg=f"{axes} {settings}")
 
 
+@pytest.mark.parametrize("mode", range(3))
+def test_more_channels_and_points_than_are_handled_at_once(mode):
+    rng = np.random.default_rng(mode)
+    x, dy = rng.integers(-8, 9, (2, 19, 4, 5)) / 4, rng.integers(-8, 9, (2, 19, 17, 23)) / 4
+    grid = rng.uniform(-1.4, 1.4, (2, 17, 23, 2)).astype(np.float32).astype(np.float64)
+    how = dict(interpolationMode=mode, paddingMode=2, alignCorners=False)
+    out = call("GridSampler2D", input=tensor(x), grid=tensor(grid), out=empty(dy.shape), **how)
+    np.testing.assert_allclose(out, sampled(x, grid, MODES[mode], "reflection", False), rtol=2.0**-24, atol=1e-12)
+    dx, dgrid = call("GridSampler2DBackward", gradOutput=tensor(dy), input=tensor(x), grid=tensor(grid),
+                     outputMask=[True, True], inputGrad=empty(x.shape), gridGrad=empty(grid.shape), **how)
+    np.testing.assert_allclose((sampled(x, grid, MODES[mode], "reflection", False) * dy).sum(), (dx * x).sum(), rtol=1e-6)
+    moved = np.array([2.0**-20, 0])
+    change = [sampled(x, grid + step, MODES[mode], "reflection", False) for step in (moved, -moved)]
+    np.testing.assert_allclose(dgrid[..., 0], ((change[0] - change[1]) * dy).sum(1) / 2.0**-19, rtol=1e-5, atol=1e-3)
+
+
 @pytest.mark.parametrize("size", [[2, 3, 4, 5], [3, 1, 1, 2], [2, 1, 3, 4, 5], [1, 2, 1, 3, 1]], ids=str)
 def test_affine_grid(size):
     axes = len(size) - 2

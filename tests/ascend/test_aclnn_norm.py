@@ -38,6 +38,25 @@ def unit_gradient(g, u, rstd, axes, centred=True):
     return (g - mean - u * (g * u).mean(axes, keepdims=True)) * rstd
 
 
+@pytest.mark.parametrize("kind", ["F32", "F16"])
+@pytest.mark.parametrize("layout", ["row-major", "gaps"])
+def test_statistics_of_lines_without_elements(kind, layout):
+    """Those of PyTorch: a mean of 0, a reciprocal deviation of NaN."""
+    x, line, nothing = tensor(np.zeros((2, 3, 0)), kind), tensor(np.zeros(0), kind), empty((2, 3, 0), kind)
+    lines = lambda of=kind: empty((2, 3, 1), of, layout)
+    found = [
+        call("LayerNorm", input=x, normalizedShape=[0], weightOptional=None, biasOptional=line, eps=1e-5, out=nothing,
+             meanOutOptional=lines(), rstdOutOptional=lines())[1:],
+        call("DeepNorm", x=x, gx=x, beta=line, gamma=line, alpha=0.3, epsilon=1e-6, meanOut=lines("F32"),
+             rstdOut=lines("F32"), yOut=nothing)[:2],
+        call("GroupNorm", self=x, gamma=tensor(np.ones(3), kind), beta=tensor(np.ones(3), kind), N=2, C=3, HxW=0, group=3,
+             eps=1e-5, out=nothing, meanOut=empty((2, 3), kind, layout), rstdOut=empty((2, 3), kind, layout))[1:],
+    ]  # fmt: skip
+    for means, rstds in found:
+        np.testing.assert_array_equal(means.ravel(), np.zeros(6))
+        np.testing.assert_array_equal(rstds.ravel(), np.full(6, np.nan))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1), ((6,), 1), ((300, 8), 1)], ids=str)
 def test_layer_norm(kind, shape, dims):
@@ -164,11 +183,10 @@ def test_rms_norm(kind, shape, dims):
 
 
 def test_gemma_rms_norm_of_no_elements():
-    before = empty((2, 1)).values()
     y, rstd = call("GemmaRmsNorm", x=empty((2, 0)), gamma=empty((0,)), epsilon=1e-6, yOut=empty((2, 0)),
                    rstdOut=empty((2, 1)))  # fmt: skip
     assert y.shape == (2, 0)
-    np.testing.assert_array_equal(rstd, before)
+    np.testing.assert_array_equal(rstd, [[np.nan]] * 2)
 
 
 def vectors(channels, seed, kind):
@@ -252,6 +270,20 @@ def test_batch_norm_without_elements(training):
             outputMask=mask, gradInput=empty(none.shape), gradWeight=empty((3,)), gradBias=empty((3,), "F16"))  # fmt: skip
         for asked, sums, kind in zip(mask[1:], (dweight, dbias), ("F32", "F16")):
             np.testing.assert_array_equal(sums, np.zeros(3) if asked else empty((3,), kind).values())
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_statistics_of_batches_without_elements(training):
+    """None, and running ones as they were; without training nothing is written."""
+    none, vector = np.zeros((0, 3, 4)), tensor([1.5, 2.5, 3.5])
+    running = [tensor([1.0, 2.0, 3.0]), tensor([4.0, 5.0, 6.0])]
+    *kept, _, mean, inverse = call(
+        "BatchNorm", input=tensor(none), weight=vector, bias=vector, runningMean=running[0], runningVar=running[1],
+        training=training, momentum=0.1, eps=1e-5, output=empty(none.shape), saveMean=empty((3,)),
+        saveInvstd=empty((3,), layout="gaps"))  # fmt: skip
+    np.testing.assert_array_equal(kept, [[1, 2, 3], [4, 5, 6]])
+    for own, layout in ((mean, "row-major"), (inverse, "gaps")):
+        np.testing.assert_array_equal(own, [np.nan] * 3 if training else empty((3,), layout=layout).values())
 
 
 def test_gradients_are_those_of_torch():
@@ -789,6 +821,22 @@ def test_gradient_of_modulated_layer_norm_by_its_input():
               mean=tensor(mean), scale=tensor(scale), shift=tensor(scale), weightOptional=tensor(weight),
               gradInputOut=empty(x.shape), **rest)  # fmt: skip
     near(dx, own.grad.numpy(), "F32", 32, parts=dy * (1 + scale) * weight * rstd)
+
+
+@pytest.mark.parametrize("place", ["gradOut", "input"])
+def test_gradient_of_modulated_layer_norm_in_the_place_of_what_it_is_made_of(place):
+    x, dy, scale, weight = drawn((2, 5, 9), 1), drawn((2, 5, 9), 2), drawn((2, 1, 9), 3), drawn(9, 4)
+    _, mean, rstd = unit(x, -1, 1e-5)
+    found = []
+    for own in (False, True):
+        given = {"gradOut": tensor(dy), "input": tensor(x), "normalizedShape": [9], "rstd": tensor(rstd), "mean": tensor(mean),
+                 "scale": tensor(scale), "shift": tensor(scale), "weightOptional": tensor(weight),
+                 "biasOptional": tensor(weight)}  # fmt: skip
+        found.append(call("AdaLayerNormBackward", **given, gradInputOut=given[place] if own else empty(x.shape),
+                          gradScaleOut=empty(scale.shape), gradShiftOut=empty(scale.shape), gradWeightOut=empty((9,)),
+                          gradBiasOut=empty((9,))))  # fmt: skip
+    for apart, own in zip(*found):
+        np.testing.assert_array_equal(own, apart)
 
 
 def test_sums_over_no_samples():

@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
+from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor
 
@@ -300,6 +301,22 @@ def test_many_elements():
     np.testing.assert_array_equal(dx, scattered(np.ones(expected.shape), indices, x.shape, 2))
 
 
+@pytest.mark.parametrize("kind", ["F32", "F16"])
+def test_maximum_in_place(kind):
+    """Windows of neighbours, of a plane in pieces."""
+    x = rounded(np.random.default_rng(1).standard_normal((1, 2, 300, 260)), kind)
+    expected, indices = maxima(x, regular((300, 260), [3], [1], [1], False))
+    settings = dict(kernelSize=[3], stride=[1], padding=[1], dilation=[1], ceilMode=False)
+    given = tensor(x, kind)
+    out, found = call("MaxPool2dWithIndices", self=given, out=given, indices=empty(x.shape, "I32"), **settings)
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(found, indices)
+    slopes = tensor(x, kind)
+    dx = call("AdaptiveMaxPool2dBackward", gradOutput=slopes, self=tensor(x, kind), indices=tensor(indices, "I64"),
+              gradInput=slopes)  # fmt: skip
+    np.testing.assert_allclose(dx, scattered(x, indices, x.shape, 2), rtol=2.0**-11, atol=2.0**-20)
+
+
 NO_CHANNELS = {"kernelSize": [2], "stride": [2], "padding": [0], "ceilMode": False}
 AVERAGE = {"countIncludePad": True, "divisorOverride": 0}
 NOTHING = {  # tensors without channels: sizes of x and y, and what else the operator takes
@@ -326,6 +343,38 @@ def test_images_of_nothing(name):
         if key in ("self", "out", "output", "gradOutput", "gradInput", "indices"):
             arguments[key] = empty((2, 0) + (size,) * axes, "I32" if key == "indices" else "F32")
     assert call(name, **arguments).size == 0
+
+
+@pytest.mark.parametrize("count", [True, False])
+def test_windows_of_padding_alone(count):
+    """An image without rows between two rows of padding."""
+    settings = dict(kernelSize=[2, 1], strides=[1], paddings=[1, 0], ceilMode=False, countIncludePad=count)
+    out = call("AvgPool2d", self=empty((2, 3, 0, 4)), divisorOverride=0, cubeMathType=0, out=empty((2, 3, 1, 4)), **settings)
+    np.testing.assert_array_equal(out, np.zeros((2, 3, 1, 4)))
+    out = call("MaxPool", self=empty((2, 3, 0, 4)), kernelShape=[2, 1], strides=[], autoPad=0, pads=[1, 0], dilations=[],
+               ceilMode=0, out=empty((2, 3, 1, 4)))
+    np.testing.assert_array_equal(out, np.full((2, 3, 1, 4), -np.inf))
+
+
+@pytest.mark.parametrize("windows, rule", [(3, "aclnnAvgPool2d/out/shape"), (2, "")])
+def test_more_elements_than_a_stride_can_cross(windows, rule):
+    """The third window would begin at 2^63, behind the data."""
+    line = support.expanded(support.F32, (1, 1, 1, 2**63 - 1))
+    arrays = [pages.made({"kind": "IA", "name": name}, values) for name, values in
+              (("kernelSize", [1, 1]), ("strides", [1, 2**62]), ("paddings", [0]))]  # fmt: skip
+    status, found = refusal("AvgPool2d", line, *arrays, True, True, 0, 0, empty((1, 1, 1, windows)))
+    assert (status, found if status else "") == (161002 if rule else 0, rule)
+
+
+def test_rows_that_no_memory_holds():
+    """2^60 elements of a row, 2^64 with those that loops handle too many; 2^60 rows, 3 * 2^64 with them."""
+    arrays = lambda *values: [pages.made({"kind": "IA"}, list(one)) for one in values]
+    line, out = support.expanded(support.F32, (1, 1, 1, 2**60)), empty((1, 1, 1, 2))
+    assert "no host memory for scratch space" in fault("AvgPool2d", line, *arrays([1, 1], [1, 2**60 - 2**56], [0]), False,
+                                                       True, 0, 0, out, status=207001)  # fmt: skip
+    volume = support.expanded(support.F32, (1, 1, 2, 2**60, 1))
+    assert "no host memory for scratch space" in fault("AvgPool3dBackward", volume, volume, *arrays([1], [1], [0]), False,
+                                                       True, 0, volume, status=207001)  # fmt: skip
 
 
 def test_adaptive_average_of_no_windows():

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, refusal, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
 from tests.conformance.ascend import pages
 
 UNITS = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
@@ -237,10 +237,36 @@ def test_large_images():
     np.testing.assert_allclose(out, along_axes(x, matrices), atol=2.0**-20)
 
 
+@pytest.mark.parametrize("name", ["UpsampleBilinear2d", "UpsampleBicubic2d"])
+def test_images_in_their_own_place(name):
+    """As many elements, that lie elsewhere."""
+    x = rounded(np.random.default_rng(0).standard_normal((1, 1, 300, 260)), "F32")
+    settings = {"outputSize": [300, 260], "alignCorners": False, "scalesH": 1.5, "scalesW": 0.7}
+    own = tensor(x)
+    apart, found = (call(name, self=given, out=out, **settings) for given, out in ((tensor(x), empty(x.shape)), (own, own)))
+    np.testing.assert_array_equal(found, apart)
+
+
 def test_what_has_no_weight_does_not_count():
     x = np.array([[[1.0, np.inf, 3.0, np.nan]]])
     out = call("UpsampleLinear1d", self=tensor(x), outputSize=[4], alignCorners=True, scale=0.0, out=empty((1, 1, 4)))
     np.testing.assert_array_equal(out, x)
+
+
+@pytest.mark.parametrize("name, shape, outs", [
+    ("UpsampleBilinear2dBackward", (3, 4), (5, 7)), ("UpsampleBilinear2dAABackward", (4, 9), (2, 3)),
+    ("UpsampleBilinear2dAABackward", (9, 4), (3, 2)),
+])  # fmt: skip
+def test_an_infinite_slope_goes_where_it_came_from(name, shape, outs):
+    """To no other element, along neither axis."""
+    slopes = np.zeros((1, 1, *outs))
+    slopes[0, 0, 0, 0] = np.inf
+    source = pages.operators()[name]["parameters"][0]["name"]
+    dx = call(name, **{source: tensor(slopes)}, outputSize=outs, inputSize=[1, 1, *shape], alignCorners="AA" not in name,
+              scalesH=0.0, scalesW=0.0, out=empty((1, 1, *shape)))  # fmt: skip
+    mode = "linear filter" if "AA" in name else "linear"
+    reached = np.multiply.outer(*(matrix(mode, n, o, "AA" not in name)[0] > 0 for n, o in zip(shape, outs)))
+    np.testing.assert_array_equal(dx[0, 0], np.where(reached, np.inf, 0))
 
 
 NOTHING = [  # operator, axes, attributes between the sizes and the result

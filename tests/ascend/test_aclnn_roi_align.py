@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from tests.ascend.calling import LAYOUTS, call, empty, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, fault, tensor
 
 
 def sample(image, y, x):
@@ -69,6 +69,21 @@ def test_boxes():
         np.testing.assert_allclose(out, expected, rtol=unit, atol=2.0**-24)
 
 
+def test_more_channels_and_bins_than_are_handled_at_once():
+    images = np.random.default_rng(5).integers(-8, 9, (2, 19, 7, 6)) / 4
+    batch = BOXES[:, 0].astype(int)
+    for kind, unit in (("F32", 2.0**-24), ("F16", 2.0**-11)):
+        expected = aligned(images, BOXES[:, 1:], batch, "avg", 9, 8, 1, 1.0)
+        out = call("RoiAlignV2", self=tensor(images, kind), boxes=tensor(BOXES, kind), pooledHeight=9, pooledWidth=8,
+                   spatialScale=1.0, samplingRatio=1, aligned=False, out=empty(expected.shape, kind))
+        np.testing.assert_allclose(out, expected, rtol=unit, atol=2.0**-24)
+
+
+def test_more_points_than_memory_holds():
+    given = [tensor(np.ones((1, 1, 3, 3))), tensor(np.zeros((1, 5))), 2, 2, 1.0, 2**61, False, empty((1, 1, 2, 2))]
+    assert "no host memory for scratch space" in fault("RoiAlignV2", *given, status=207001)
+
+
 def test_gradient_of_boxes():
     """The operator is linear in the images: a pixel's slope is the slopes' product with what comes from an image of that
     pixel alone."""
@@ -123,7 +138,8 @@ def test_pooling():
     images[1, 1, 3, 4] = np.nan
     rois = np.array([[0, 0, 0, 5, 6], [1, 1, 2, 4, 6], [1, 3, 3, 3, 3], [0, -3, -2, 9, 12], [1, 5, 4, 2, 6],
                      [0, 2, 6, 2, 4.5], [7, 0, 0, 3, 3], [-1, 0, 0, 3, 3]])  # fmt: skip
-    for kind, layout, scales, (height, width) in itertools.product(["F32", "F16"], LAYOUTS, [(1.0, 1.0), (0.5, 0.75)], [(2, 3), (7, 1)]):
+    for kind, layout, scales, (height, width) in itertools.product(["F32", "F16"], LAYOUTS, [(1.0, 1.0), (0.5, 0.75)],
+                                                           [(2, 3), (7, 1), (1, 65)]):
         expected = pooled(images, rois, height, width, scales)
         found = call("RoiPoolingWithArgMax", x=tensor(images, kind, layout),
                      rois=tensor(rois, "F16" if layout == "gaps" else "F32", layout), pooled_h=height, pooled_w=width,

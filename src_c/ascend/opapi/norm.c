@@ -91,7 +91,7 @@ static View spread(const Operand *x, const Operand *operand)
 /* With a copy where there is one. */
 static aclnnStatus plan_layer_norm(OpCall *op, const LayerNorm *norm, const Operand *copy)
 {
-    if (op_refused(op) || op_empty(norm->x)) {
+    if (op_refused(op)) {
         return op_plan_nothing(op);
     }
     const Normalize attributes = of_lines(norm);
@@ -256,7 +256,7 @@ static Normalize forwards(const GroupNorm *norm)
 
 aclnnStatus op_group_norm(OpCall *op, const GroupNorm *norm)
 {
-    if (op_refused(op) || op_empty(norm->x)) {
+    if (op_refused(op)) {
         return op_plan_nothing(op);
     }
     const Normalize attributes = forwards(norm);
@@ -327,8 +327,11 @@ aclnnStatus op_group_norm_quantized(OpCall *op, const GroupNorm *norm, const Ope
 
 aclnnStatus op_batch_norm(OpCall *op, const ChannelNorm *norm)
 {
-    if (op_refused(op) || op_empty(norm->x)) {
+    if (op_refused(op) || (op_empty(norm->x) && !norm->training)) {
         return op_plan_nothing(op);
+    }
+    if (op_empty(norm->x)) {
+        return op_fill_all(op, OPERANDS(norm->mean, norm->inverse), op_real(NAN, ACL_DOUBLE));
     }
     const Operand *vectors[] = {norm->scale, norm->offset, norm->running_mean, norm->running_variance, norm->mean,
                                 norm->inverse};

@@ -4,6 +4,8 @@
 #include "kernels/pool/places.h"
 #include "kernels/pool/pooling.h"
 
+#include <math.h>
+
 /* ---- settings ---- */
 
 static int64_t entry(IntArguments values, int32_t axis)
@@ -82,13 +84,13 @@ void require_pool_planes(OpCall *op, const Operand *operand, const Operand *self
 /* The number of windows on an axis, or -1. With `ceil` the last one may reach behind the data, and so may the only one. */
 static int64_t windows(int64_t size, int64_t kernel, int64_t stride, int64_t before, int64_t behind, bool ceil)
 {
-    int64_t room;
-    if (__builtin_add_overflow(size, before + behind, &room) || __builtin_sub_overflow(room, kernel, &room) ||
-        room <= (ceil ? -stride : -1)) {
+    int64_t data, room;
+    if (__builtin_add_overflow(size, before, &data) || __builtin_add_overflow(data, behind, &room) ||
+        __builtin_sub_overflow(room, kernel, &room) || room <= (ceil ? -stride : -1)) {
         return -1;
     }
     const int64_t count = room < 0 ? 1 : room / stride + (ceil && room % stride > 0) + 1;
-    return count - ((count - 1) * stride >= size + before); /* not one that begins behind the data */
+    return count - (data == 0 || count - 1 > (data - 1) / stride); /* not one that begins behind the data */
 }
 
 static Shape pooled(const OpCall *op, const Operand *self, PoolSettings settings)
@@ -264,8 +266,11 @@ static Pooling average_of(PoolSettings settings, bool count_padding, int64_t div
 aclnnStatus op_average_pool(OpCall *op, const Operand *self, PoolSettings settings, bool count_padding,
                             int64_t divide_by, const Operand *out)
 {
-    if (op_refused(op) || op_empty(self) || op_empty(out)) {
+    if (op_refused(op) || op_empty(out)) {
         return op_plan_nothing(op);
+    }
+    if (op_empty(self)) {
+        return op_fill(op, out, ZERO); /* windows of padding */
     }
     const Pooling pooling = average_of(settings, count_padding, divide_by);
     return plan_views(op, us_pooling_forward, &pooling, sizeof pooling, settings.axes, 2,
@@ -307,8 +312,11 @@ aclnnStatus op_maximum_pool(OpCall *op, const Operand *self, PoolSettings settin
 aclnnStatus op_max_pool(OpCall *op, const Operand *self, IntArguments kernel, IntArguments strides, IntArguments pads,
                         const Operand *out)
 {
-    if (op_refused(op) || op_empty(self) || op_empty(out)) {
+    if (op_refused(op) || op_empty(out)) {
         return op_plan_nothing(op);
+    }
+    if (op_empty(self)) {
+        return op_fill(op, out, op_real(-INFINITY, ACL_DOUBLE)); /* windows of padding */
     }
     PoolWindows attributes = {.window = {1}, .stride = {1}};
     for (int32_t axis = 0; axis < 2; axis++) {

@@ -136,7 +136,7 @@ KernelStatus us_conv_deformable(const View *views, const void *attributes)
     Sampling work = {.how = how, .x = *x, .moves = views[MOVES], .samples = views[SAMPLES], .rows = views[W].shape[2],
                      .columns = views[W].shape[3], .places = {y->shape[2], y->shape[3]}};
     const int64_t shape[] = {x->shape[0], x->shape[1], y->shape[2] * work.rows, y->shape[3] * work.columns};
-    const int64_t elements = shape[0] * shape[1] * shape[2] * shape[3];
+    const int64_t elements = us_shape_elements(4, shape); /* -1: more than can be counted, or taken */
     void *scratch = NULL;
     if (us_view_is_absent(&work.samples)) {
         scratch = us_scratch_array(elements, us_dtype_size(x->dtype));

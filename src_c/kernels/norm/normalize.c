@@ -1,5 +1,6 @@
 #include "kernels/norm/normalize.h"
 
+#include "kernels/map/formulas.h"
 #include "kernels/norm/normal_loops.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
@@ -288,11 +289,21 @@ static Work work_of(const Normalize *norm, int64_t elements)
     return work;
 }
 
+static KernelStatus fill(const View *view, float value)
+{
+    if (us_view_is_absent(view)) {
+        return KERNEL_OK;
+    }
+    const View one = us_view_contiguous(&value, DTYPE_FLOAT32, 1, (const int64_t[]){1});
+    return us_map_floats(&us_map_copy, 1, (const View[]){us_view_broadcast(&one, view->rank, view->shape), *view});
+}
+
 KernelStatus us_normalize(const View *views, const void *attributes)
 {
     Work work = work_of(attributes, us_view_elements(&views[0]));
     if (work.lines == 0) {
-        return KERNEL_OK;
+        const KernelStatus status = fill(&views[7], 0);
+        return status == KERNEL_OK ? fill(&views[8], NAN) : status;
     }
     share_parameters(&work.norm, !us_view_is_absent(&views[3]) || !us_view_is_absent(&views[4]));
     begin_tensors(&work.tensors, 5, (const View *const[]){&views[0], &views[1], &views[2], &views[5], &views[6]},

@@ -25,7 +25,7 @@ typedef struct Normalize {
 
 /* x, added, bias, sum and y have one shape (bias by strides of 0), scale and offset parameter_count elements, mean and
  * the reciprocal deviation one per line; the types are any real ones. An output may be the same view as an input, sum
- * and y the same one: then it holds y.
+ * and y the same one: then it holds y. The mean of a line without elements is 0, 1/deviation is NaN, as in PyTorch.
  * Views: x, added?, bias?, scale?, offset?, sum (t)?, y, mean?, 1/deviation? */
 Kernel us_normalize;
 

@@ -6,8 +6,6 @@
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
-#include <math.h>
-
 enum { X, ADDED, BIAS, SCALE, OFFSET, SUM, Y, MEAN, INVERSE, COPY };
 
 KernelStatus us_normalize_and_copy(const View *views, const void *attributes)
@@ -98,17 +96,17 @@ KernelStatus us_normalize_and_modulate_backward(const View *views, const void *a
     const View nothing = us_view_contiguous(&zero, DTYPE_FLOAT32, 1, (const int64_t[]){1});
     KernelStatus status = us_map_floats(&us_map_modulate, 3, (const View[]){views[DY], views[FACTOR],
                                                                            us_view_broadcast(&nothing, x->rank, x->shape), g});
-    if (status == KERNEL_OK) {
-        status = us_normalize_backward((const View[]){g, *x, absent, absent, views[BY_WEIGHT], absent, views[LINE_MEAN],
-                                                      views[LINE_INVERSE], views[DX], absent, views[DWEIGHT], views[DBIAS]},
-                                       attributes);
-    }
-    us_scratch_give_back(g.data);
     const int64_t width = x->shape[x->rank - 1];
     SampleSums work = {views, x->shape[x->rank - 2], width, (width + TILE - 1) / TILE};
     if (status == KERNEL_OK && !(us_view_is_absent(&views[DFACTOR]) && us_view_is_absent(&views[DSUMMAND]))) {
         us_parallel(us_shape_elements(x->rank - 2, x->shape) * work.tiles, sum_sample, &work);
     }
+    if (status == KERNEL_OK) { /* last: dx may be dy or x */
+        status = us_normalize_backward((const View[]){g, *x, absent, absent, views[BY_WEIGHT], absent, views[LINE_MEAN],
+                                                      views[LINE_INVERSE], views[DX], absent, views[DWEIGHT], views[DBIAS]},
+                                       attributes);
+    }
+    us_scratch_give_back(g.data);
     return status;
 }
 
@@ -127,19 +125,9 @@ KernelStatus us_normalize_modulate_and_quantize(const View *views, const void *a
     return status;
 }
 
-static KernelStatus fill(const View *view, float value)
-{
-    const View one = us_view_contiguous(&value, DTYPE_FLOAT32, 1, (const int64_t[]){1});
-    return us_map_floats(&us_map_copy, 1, (const View[]){us_view_broadcast(&one, view->rank, view->shape), *view});
-}
-
 KernelStatus us_normalize_groups_and_quantize(const View *views, const void *attributes)
 {
     const View *x = &views[0], absent = us_view_absent();
-    if (us_view_is_empty(x)) {
-        const KernelStatus status = fill(&views[3], 0);
-        return status == KERNEL_OK ? fill(&views[4], NAN) : status;
-    }
     const View v = scratch_of(x);
     if (v.data == NULL) {
         return KERNEL_NO_MEMORY;

@@ -19,8 +19,7 @@ Kernel us_normalize_and_modulate_backward;
  * Views: x, scale?, offset?, factor, summand as there; smooth? [last size], y, and each row's scale, step. */
 Kernel us_normalize_modulate_and_quantize;
 
-/* v as us_normalize finds it, in float32, and y = round(v / step), as us_quantize does it. Without elements in x mean is 0
- * and 1/deviation NaN.
+/* v as us_normalize finds it, in float32, and y = round(v / step), as us_quantize does it.
  * Views: x, scale, offset, mean, 1/deviation as those of us_normalize; step (of x's shape), y. */
 Kernel us_normalize_groups_and_quantize;
 

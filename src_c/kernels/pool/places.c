@@ -1,5 +1,6 @@
 #include "kernels/pool/places.h"
 
+#include "kernels/detach.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
@@ -219,21 +220,34 @@ static int64_t cut_rows(Places *call)
     return (call->rows + call->rows_per_piece - 1) / call->rows_per_piece * call->planes;
 }
 
+/* Windows read what lies beside the place that is written. */
 KernelStatus us_pool_maximum(const View *views, const void *attributes)
 {
     const PoolWindows *windows = attributes;
-    Places call;
-    begin(&call, windows, &views[0], &views[1], &views[2]);
-    const int64_t reach = windows->adaptive ? 0 : (call.out[2] - 1) * windows->stride[2] + windows->window[2];
-    call.pitch = larger(reach, windows->padding[2] + call.in[2]);
-    return end(&call, cut_rows(&call), maximum_piece_float, maximum_piece_double);
+    Detached detached;
+    KernelStatus status = us_detach_same(&detached, 1, views, 2, &views[1]);
+    if (status == KERNEL_OK) {
+        Places call;
+        begin(&call, windows, &detached.inputs[0], &views[1], &views[2]);
+        const int64_t reach = windows->adaptive ? 0 : (call.out[2] - 1) * windows->stride[2] + windows->window[2];
+        call.pitch = larger(reach, windows->padding[2] + call.in[2]);
+        status = end(&call, cut_rows(&call), maximum_piece_float, maximum_piece_double);
+    }
+    us_detach_end(&detached);
+    return status;
 }
 
 KernelStatus us_pool_maximum_gradient(const View *views, const void *attributes)
 {
-    Places call;
-    begin(&call, attributes, &views[2], &views[0], &views[1]);
-    return end(&call, call.planes, maximum_gradient_plane_float, maximum_gradient_plane_double);
+    Detached detached;
+    KernelStatus status = us_detach_same(&detached, 2, views, 1, &views[2]);
+    if (status == KERNEL_OK) {
+        Places call;
+        begin(&call, attributes, &views[2], &detached.inputs[0], &detached.inputs[1]);
+        status = end(&call, call.planes, maximum_gradient_plane_float, maximum_gradient_plane_double);
+    }
+    us_detach_end(&detached);
+    return status;
 }
 
 KernelStatus us_pool_average(const View *views, const void *attributes)

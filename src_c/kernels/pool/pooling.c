@@ -334,10 +334,11 @@ static const char *end_of(const View *view)
     return (const char *)view->data + (highest + 1) * (int64_t)us_dtype_size(view->dtype);
 }
 
+/* Rows that no memory holds, of views that have one element for all, are not counted to their end. */
 static int64_t working_pitch(const Pool *pool)
 {
-    const int64_t width = pool->in[2] * pool->inner;
-    return whole_lanes(width) + LANES * (smaller(pool->pooling->stride[2], pool->in[2]) + 1);
+    const int64_t most = INT64_C(1) << 48, width = smaller(pool->in[2] * pool->inner, most);
+    return whole_lanes(width) + LANES * (smaller(pool->pooling->stride[2], smaller(pool->in[2], most)) + 1);
 }
 
 static KernelStatus end(Pool *pool)
@@ -386,7 +387,8 @@ static void choose_bands(Pool *pool)
     pool->sums = unit * pool->band;
     if (!is_maximum(pool)) {
         const int64_t reach = pool->band + pool->pooling->window[pool->axis], step = pool->pooling->stride[pool->axis];
-        pool->sums = smaller(reach / step + 2, pool->out[pool->axis]) * pool->out[1 - pool->axis] * pool->pitch;
+        const int64_t rows = smaller(reach / step + 2, pool->out[pool->axis]);
+        pool->sums = us_scratch_count(us_scratch_count(rows, pool->out[1 - pool->axis]), pool->pitch);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/resample/interpolate.h"
 #include "kernels/resample/clamped.h"
 
+#include "kernels/detach.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
@@ -215,9 +216,16 @@ static KernelStatus run(const Interpolation *settings, const View *x, const View
     return atomic_load(&call.no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
+/* Rows are made of several, of which some may have been written before. */
 KernelStatus us_interpolate(const View *views, const void *attributes)
 {
-    return run(attributes, &views[0], &views[1], false);
+    Detached detached;
+    KernelStatus status = us_detach_same(&detached, 1, views, 1, &views[1]);
+    if (status == KERNEL_OK) {
+        status = run(attributes, &detached.inputs[0], &views[1], false);
+    }
+    us_detach_end(&detached);
+    return status;
 }
 
 KernelStatus us_interpolate_gradient(const View *views, const void *attributes)

@@ -3,7 +3,9 @@
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
 #include "kernels/resample/clamped.h"
-#include "tensor/convert.h"
+#include "kernels/resample/pixel.h"
+
+enum { TILE = 64 }; /* bins that are stored at a time */
 
 typedef struct Regions {
     const View *views;
@@ -25,21 +27,23 @@ static Range bin_of(float from, float to, float scale, int64_t bin, int64_t bins
     return (Range){(int64_t)clamped(floor((double)first), (double)size), (int64_t)clamped(ceil((double)last), (double)size)};
 }
 
-static void find_maximum(const View *image, const char *plane, Range rows, Range columns, float *maximum, int32_t *place)
+/* Where it is; -1: nowhere, it is 0. */
+static int64_t find_maximum(const View *image, const char *plane, Range rows, Range columns, float *maximum)
 {
-    *maximum = 0;
-    *place = -1;
+    int64_t place = -1;
+    float largest = 0;
     for (int64_t row = rows.begin; row < rows.end; row++) {
         for (int64_t column = columns.begin; column < columns.end; column++) {
-            float value;
             const int64_t at = row * image->strides[2] + column * image->strides[3];
-            us_load_float(&value, plane + at * (int64_t)us_dtype_size(image->dtype), image->dtype, 1, 1);
-            if (*place < 0 || value > *maximum || (value != value && *maximum == *maximum)) {
-                *maximum = value;
-                *place = (int32_t)(row * image->shape[3] + column);
+            const float value = (float)us_pixel(plane, image->dtype, at);
+            if (place < 0 || value > largest || (value != value && largest == largest)) {
+                largest = value;
+                place = row * image->shape[3] + column;
             }
         }
     }
+    *maximum = largest;
+    return place;
 }
 
 static void pool_region(void *context, int64_t piece)
@@ -51,18 +55,19 @@ static void pool_region(void *context, int64_t piece)
     float box[5];
     us_linear_load_float(&regions->views[REGIONS], 5 * (piece / channels), 5, box);
     const bool known = box[0] >= 0 && box[0] < (float)image->shape[0];
-    const int64_t at = known ? (int64_t)box[0] * image->strides[0] + piece % channels * image->strides[1] : 0;
-    const char *plane = (const char *)image->data + at * (int64_t)us_dtype_size(image->dtype);
+    const char *plane = us_plane_of(image, known ? (int64_t)box[0] : 0, piece % channels);
     for (int64_t p = 0; p < p_count; p++) {
         const Range rows = known ? bin_of(box[2], box[4], regions->settings->down, p, p_count, image->shape[2]) : (Range){0, 0};
-        for (int64_t q = 0; q < q_count; q++) {
-            const Range columns = bin_of(box[1], box[3], regions->settings->across, q, q_count, image->shape[3]);
-            float maximum;
-            int32_t place;
-            find_maximum(image, plane, rows, columns, &maximum, &place);
-            const double number = place;
-            us_linear_store_float(out, (piece * p_count + p) * q_count + q, 1, &maximum);
-            us_linear_store_double(&regions->views[PLACES], (piece * p_count + p) * q_count + q, 1, &number);
+        for (int64_t q = 0; q < q_count; q += TILE) {
+            const int64_t count = q_count - q < TILE ? q_count - q : TILE, at = (piece * p_count + p) * q_count + q;
+            float maxima[TILE];
+            double places[TILE];
+            for (int64_t k = 0; k < count; k++) {
+                const Range columns = bin_of(box[1], box[3], regions->settings->across, q + k, q_count, image->shape[3]);
+                places[k] = (double)find_maximum(image, plane, rows, columns, &maxima[k]);
+            }
+            us_linear_store_float(out, at, count, maxima);
+            us_linear_store_double(&regions->views[PLACES], at, count, places);
         }
     }
 }
