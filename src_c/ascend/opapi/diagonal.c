@@ -117,7 +117,7 @@ static View sliced(const View *whole, IntArguments starts, IntArguments axes, In
     for (int64_t i = 0; i < axes.count; i++) {
         const int64_t axis = axes.values[i] < 0 ? axes.values[i] + view.rank : axes.values[i];
         view = moved(view, op_slice_begin(whole->shape[axis], starts.values[i]) * view.strides[axis]);
-        view.strides[axis] *= steps.values[i];
+        view.strides[axis] = (int64_t)((uint64_t)view.strides[axis] * (uint64_t)steps.values[i]); /* of one place any step */
         view.shape[axis] = slice->view.shape[axis];
     }
     return view;
