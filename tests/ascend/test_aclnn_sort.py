@@ -267,6 +267,10 @@ def test_histc():
         found = call("Histc", self=tensor(values), bins=16, min=least, max=greatest, out=empty((16,)))
         limits = (least, greatest) if least < greatest else (values.min(), values.max())
         np.testing.assert_array_equal(found, np.histogram(values, 16, limits)[0])
+    for bins in (7, 5000):  # several pieces, of which the last one is short
+        whole = RANDOM.integers(-9, 5009, 90_001)
+        found = call("Histc", self=tensor(whole, "I32"), bins=bins, min=0, max=5000, out=empty((bins,), "I32"))
+        np.testing.assert_array_equal(found, np.histogram(whole, bins, (0, 5000))[0])
     found = call("Histc", self=tensor([1, 2, 2, 5], "I32"), bins=4, min=1, max=5, out=empty((4,), "I32"))
     assert found.tolist() == [1, 2, 0, 1]
     assert call("Histc", self=tensor([3.0, 3.0]), bins=2, min=0.0, max=0.0, out=empty((2,))).tolist() == [0, 2]
