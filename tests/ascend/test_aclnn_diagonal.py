@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, tensor
+from tests.conformance.ascend import pages
 
 KINDS = ["F32", "F16", "I8", "C64"]
 
@@ -73,3 +74,12 @@ def test_slices_assigned(kind, layout):
                      inputValue=tensor(given, kind, layout), begin=begin, end=end, strides=strides,
                      axesOptional=axes)  # fmt: skip
         np.testing.assert_array_equal(found, expected)
+
+
+def test_more_slices_than_axes():
+    """Without axes they are of the first ones, of which a tensor has eight."""
+    whole, part = tensor(np.zeros([1] * 8)), tensor(np.zeros([1] * 8))
+    for count, expected in ((8, (0, "")), (9, (161002, "aclnnStridedSliceAssignV2/axesOptional/length"))):
+        begin, end = pages.made({"kind": "IA"}, [0] * count), pages.made({"kind": "IA"}, [1] * count)
+        status, rule = refusal("StridedSliceAssignV2", whole, part, begin, end, end, None)
+        assert (status, rule if status else "") == expected

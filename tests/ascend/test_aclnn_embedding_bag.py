@@ -63,3 +63,16 @@ def test_of_bags_that_share_an_index_the_last_one_has_it():
         maxIndices=empty((4,), "I64"))  # fmt: skip
     np.testing.assert_array_equal(bag_of, [0, 2, 2, 3, 3])
     np.testing.assert_array_equal(size, [4, 0, 2, 2])
+
+
+def test_an_index_in_no_bag():
+    """Before the first offset, and behind the last one where that is an end."""
+    for offsets, expected, sizes in (([2, 3, 4], [-1, -1, 0, 1, -1], [1, 1]), ([5], [-1] * 5, [])):
+        bags = len(sizes)
+        _, bag_of, size, _ = call(
+            "EmbeddingBag", weight=tensor([[1.0]]), indices=tensor([0] * 5, "I64"), offsets=tensor(offsets, "I64"),
+            scaleGradByFreq=False, mode=SUM, sparse=False, perSampleWeights=None, includeLastOffset=True, paddingIdx=-1,
+            output=empty((bags, 1)), offset2bag=empty((5,), "I64"), bagSize=empty((bags,), "I64"),
+            maxIndices=empty((bags,), "I64"))  # fmt: skip
+        np.testing.assert_array_equal(bag_of, expected)
+        np.testing.assert_array_equal(size, sizes)

@@ -78,6 +78,7 @@ def cases(kind):
     yield "Flatten", {"self": cube, "axis": 0}, {"out": cube.reshape(1, 30)}
     yield "ConstantPadNd", {"self": x, "pad": [1, 2, 3, 0], "value": 1}, {"out": numpy.pad(x, ((3, 0), (1, 2)), constant_values=1)}
     yield "ConstantPadNd", {"self": x, "pad": [-2, 3], "value": 1}, {"out": numpy.pad(x[:, 2:], ((0, 0), (0, 3)), constant_values=1)}
+    yield "ConstantPadNd", {"self": x, "pad": [-9, 11, 1, 2], "value": 1}, {"out": numpy.ones((8, 9), x.dtype)}
     for diagonal in (-9, -1, 0, 2, 9):
         yield "Tril", {"self": x, "diagonal": diagonal}, {"out": numpy.tril(x, diagonal)}
         yield "Triu", {"self": cube, "diagonal": diagonal}, {"out": numpy.triu(cube, diagonal)}

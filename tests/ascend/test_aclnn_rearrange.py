@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
 from tests.ascend.test_aclnn_index import fault
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import blank
 
 RANDOM = np.random.default_rng(3)
 
@@ -109,3 +111,12 @@ def test_weights_stay_as_they_are():
         before = weight.bytes()
         call("TransMatmulWeight", mmWeightRef=weight)
         assert weight.bytes() == before
+
+
+def test_flattened_rows_that_no_number_counts():
+    """2^64 rows of nothing are not 0 rows."""
+    rows = blank(pages.KINDS["F32"], (1 << 32, 1 << 32, 0), strides=[0, 0, 1], storage=[1])
+    assert refusal("Flatten", rows, 2, empty((0, 0))) == (161002, "aclnnFlatten/out/shape")
+    rows = blank(pages.KINDS["F32"], (1 << 32, 1 << 30, 0), strides=[0, 0, 1], storage=[1])
+    out = blank(pages.KINDS["F32"], (1 << 62, 0), strides=[0, 1], storage=[1])
+    assert refusal("Flatten", rows, 2, out)[0] == 0

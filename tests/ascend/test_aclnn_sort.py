@@ -136,6 +136,39 @@ def test_unique_counts_that_would_lie_behind_their_storage():
         assert (status, rule if status else "") == expected
 
 
+def test_unique_slices_in_room_of_another_shape():
+    """They are one row from the room's first element on: its strides say nothing of theirs."""
+    values, numbers = tensor([[2.0], [1.0], [2.0]]), empty((3,), "I64")
+    room = blank(pages.KINDS["F32"], (1, 3), strides=[1 << 20, 2], offset=1, storage=[7])
+    call("UniqueDim", self=values, sorted=True, returnInverse=True, dim=0, valueOut=room, inverseOut=numbers,
+         countsOut=empty((3,), "I64"))  # fmt: skip
+    assert shape_of(room) == (2, 1)
+    np.testing.assert_array_equal(room.kind.decode(room.stored())[1:3], [1, 2])
+    room = blank(pages.KINDS["F32"], (1, 3), strides=[3, -1], offset=2, storage=[4])
+    status, rule = refusal("UniqueDim", values, True, True, 0, room, numbers, empty((3,), "I64"))
+    assert (status, rule) == (561103, "aclnnUniqueDim/valueOut/view")
+
+
+def test_unique_of_many():
+    """More than are entered and stored at a time; the inverse is larger than it must be."""
+    values = RANDOM.integers(0, 5000, (3, 3001))
+    expected, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    for layout in LAYOUTS:
+        out, back, times = empty((values.size,), "I16"), empty(values.shape, "I64", layout), empty((values.size,), "I64")
+        call("Unique2", self=tensor(values, "I32", layout), sorted=True, returnInverse=True, returnCounts=True,
+             valueOut=out, inverseOut=back, countsOut=times)  # fmt: skip
+        np.testing.assert_array_equal(filled(out), expected)
+        np.testing.assert_array_equal(back.values(), inverse.reshape(values.shape))
+        np.testing.assert_array_equal(filled(times), counts)
+        starts = np.flatnonzero(np.diff(values.ravel() // 1000, prepend=-1))
+        back = empty((3, 3100), "I32", layout)
+        before = back.values().ravel()
+        call("UniqueConsecutive", self=tensor(values // 1000, "C64", layout), returnInverse=True, returnCounts=True, dim=1000,
+             valueOut=empty((values.size,), "C64", layout), inverseOut=back, countsOut=empty((values.size,), "I32", layout))  # fmt: skip
+        runs = np.searchsorted(starts, np.arange(values.size), "right") - 1
+        np.testing.assert_array_equal(back.values().ravel(), [*runs, *before[values.size :]])
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_unique_slices(layout):
     values = RANDOM.integers(0, 2, (6, 2, 5)).astype(float)
@@ -234,6 +267,10 @@ def test_histc():
         found = call("Histc", self=tensor(values), bins=16, min=least, max=greatest, out=empty((16,)))
         limits = (least, greatest) if least < greatest else (values.min(), values.max())
         np.testing.assert_array_equal(found, np.histogram(values, 16, limits)[0])
+    for bins in (7, 5000):  # several pieces, of which the last one is short
+        whole = RANDOM.integers(-9, 5009, 90_001)
+        found = call("Histc", self=tensor(whole, "I32"), bins=bins, min=0, max=5000, out=empty((bins,), "I32"))
+        np.testing.assert_array_equal(found, np.histogram(whole, bins, (0, 5000))[0])
     found = call("Histc", self=tensor([1, 2, 2, 5], "I32"), bins=4, min=1, max=5, out=empty((4,), "I32"))
     assert found.tolist() == [1, 2, 0, 1]
     assert call("Histc", self=tensor([3.0, 3.0]), bins=2, min=0.0, max=0.0, out=empty((2,))).tolist() == [0, 2]

@@ -1,6 +1,7 @@
 #include "ascend/opapi/diagonal.h"
 
 #include "kernels/move/move.h"
+#include "kernels/sizes.h"
 
 #include <math.h>
 
@@ -117,7 +118,7 @@ static View sliced(const View *whole, IntArguments starts, IntArguments axes, In
     for (int64_t i = 0; i < axes.count; i++) {
         const int64_t axis = axes.values[i] < 0 ? axes.values[i] + view.rank : axes.values[i];
         view = moved(view, op_slice_begin(whole->shape[axis], starts.values[i]) * view.strides[axis]);
-        view.strides[axis] *= steps.values[i];
+        view.strides[axis] = (int64_t)((uint64_t)view.strides[axis] * (uint64_t)steps.values[i]); /* of one place any step */
         view.shape[axis] = slice->view.shape[axis];
     }
     return view;
@@ -136,7 +137,9 @@ aclnnStatus op_slice_axes(OpCall *op, const Operand *self, IntArguments starts, 
 IntArguments op_axes_or_first(IntArguments axes, int64_t count)
 {
     static const int64_t first[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    return axes.given ? axes : (IntArguments){.name = axes.name, .given = true, .count = count, .values = first};
+    const int64_t most = sizeof first / sizeof *first; /* no tensor has more: then there are fewer than were asked for */
+    return axes.given ? axes
+                      : (IntArguments){.name = axes.name, .given = true, .count = smaller(count, most), .values = first};
 }
 
 bool op_are_axes(const Operand *operand, IntArguments axes)

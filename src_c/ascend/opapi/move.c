@@ -382,10 +382,7 @@ void require_pieces(OpCall *op, const Operand *from, int32_t axis, int64_t secti
 
 bool op_is_flattened(const Operand *from, int64_t axis, const Operand *to)
 {
-    const int64_t split = axis < 0 ? axis + from->view.rank : axis;
-    int64_t rows = 1, columns = 1;
-    for (int32_t i = 0; i < from->view.rank; i++) {
-        *(i < split ? &rows : &columns) *= from->view.shape[i];
-    }
-    return to->view.rank == 2 && to->view.shape[0] == rows && to->view.shape[1] == columns;
+    const int32_t rank = from->view.rank, split = (int32_t)(axis < 0 ? axis + rank : axis);
+    return to->view.rank == 2 && to->view.shape[0] == us_shape_elements(split, from->view.shape) &&
+           to->view.shape[1] == us_shape_elements(rank - split, from->view.shape + split);
 }

@@ -111,7 +111,10 @@ Shape op_shape_chunks(OpCall *op, Operands tensors, int64_t chunks)
 {
     Shape shape = {.rank = 2, .sizes = {chunks, 0}};
     for (int32_t i = 0; i < tensors.count && !op_refused(op); i++) {
-        shape.sizes[1] += us_chunk_elements(&tensors.items[i]->view, chunks);
+        if (__builtin_add_overflow(shape.sizes[1], us_chunk_elements(&tensors.items[i]->view, chunks), &shape.sizes[1])) {
+            shape.sizes[1] = -1;
+            break;
+        }
     }
     return shape;
 }

@@ -35,11 +35,12 @@ Shape op_shape_first(OpCall *op, const Operand *self, int32_t axis, int64_t coun
     return shape;
 }
 
-/* A result whose rank is not the room's lies row-major from the room's first element on (src_c/kernels/sort/unique.c). */
-static void require_row_major_room(OpCall *op, const Operand *room, int32_t rank)
+/* A result that does not keep the steps of its room lies row-major from the room's first element on. */
+static void require_row_major_room(OpCall *op, const Operand *room, Shape items, int32_t axis)
 {
     int64_t lowest = 0, highest = 0;
-    if (op_refused(op) || room == NULL || room->view.rank == rank || us_view_is_contiguous(&room->view)) {
+    if (op_refused(op) || room == NULL || us_view_is_contiguous(&room->view) ||
+        !us_unique_packs(&room->view, items.rank, items.sizes, axis)) {
         return;
     }
     const bool fits = us_view_extent(&room->view, &lowest, &highest) && highest + 1 >= op_elements(room);
@@ -51,8 +52,9 @@ aclnnStatus op_unique(OpCall *op, const Operand *self, int32_t axis, bool consec
                       const Operand *inverse, const Operand *counts)
 {
     const UniqueItems attributes = {.consecutive = consecutive, .axis = axis};
-    require_row_major_room(op, values, axis < 0 ? 1 : self->view.rank);
-    require_row_major_room(op, counts, 1);
+    const Shape line = {.rank = 1, .sizes = {axis < 0 ? op_elements(self) : op_size(self, axis)}};
+    require_row_major_room(op, values, axis < 0 ? line : op_shape(self), axis < 0 ? 0 : axis);
+    require_row_major_room(op, counts, line, 0);
     op_plan_shape_of(op, values);
     if (counts != NULL) {
         op_plan_shape_of(op, counts);

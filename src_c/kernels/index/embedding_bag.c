@@ -109,7 +109,11 @@ static void run_bag(void *context, int64_t bag)
 /* One bag after the other: where offsets decrease, several have an index, and the last one stays. */
 static void number_bags(const Work *work)
 {
-    for (int64_t bag = 0; bag < work->output->shape[0] && work->bag_of->shape[0] > 0; bag++) {
+    const int64_t wanted = work->bag_of->shape[0];
+    for (int64_t i = 0; i < wanted; i++) {
+        put_integer(work->bag_of, i * work->bag_of->strides[0], -1);
+    }
+    for (int64_t bag = 0; bag < work->output->shape[0] && wanted > 0; bag++) {
         for (int64_t i = begin_of(work, bag), end = begin_of(work, bag + 1); i < end; i++) {
             put_integer(work->bag_of, i * work->bag_of->strides[0], bag);
         }

@@ -2,11 +2,16 @@
 
 #include "kernels/maths/maths.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/lane.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <stdatomic.h>
+#include <string.h>
+
+enum { TILE = 256 }; /* classes */
 
 typedef struct Work {
     const Ctc *call;
@@ -20,6 +25,9 @@ typedef struct Entry {
     int64_t blank;
     const View *log_probabilities;
     int64_t *classes_of; /* by state; -1: no class */
+    bool *skips;         /* by state */
+    bool *occurs;        /* by class: some state has it; NULL in the forward */
+    double *shares;      /* by class: of the paths that go through it in a step */
     /* (steps, states): of paths that reach a state, and that go on from it; both with the state's own */
     double *alpha, *beta;
 } Entry;
@@ -45,52 +53,74 @@ static double log_probability(const Entry *entry, int64_t step, int64_t class)
 }
 
 /* ln(e^x + e^y) */
-static double log_sum(double x, double y)
+US_ALWAYS_INLINE double log_sum(double x, double y)
 {
     const double top = x > y ? x : y;
     return top == -INFINITY ? top : top + log1p_double(exp_double((x > y ? y : x) - top));
 }
 
 /* Whether paths may go from a state to the next but one: not past the blank between equal labels. */
-static bool may_skip(const Entry *entry, int64_t from)
+static void find_skips(const Entry *entry)
 {
-    return from % 2 == 1 && entry->classes_of[from] != entry->classes_of[from + 2];
+    for (int64_t s = 0; s + 2 < entry->states; s++) {
+        entry->skips[s] = s % 2 == 1 && entry->classes_of[s] != entry->classes_of[s + 2];
+    }
+}
+
+/* Paths that come from a neighbour, or from the next but one where they may. */
+static void add_paths(double *restrict sums, const double *restrict more, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = log_sum(sums[i], more[i]);
+    }
+}
+
+static void add_skips(double *restrict sums, const double *restrict more, const bool *restrict may, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = may[i] ? log_sum(sums[i], more[i]) : sums[i];
+    }
+}
+
+static void add_step(const Entry *entry, int64_t step, double *sums)
+{
+    for (int64_t s = 0; s < entry->states; s++) {
+        sums[s] += log_probability(entry, step, entry->classes_of[s]);
+    }
 }
 
 static void go_forward(const Entry *entry)
 {
+    const int64_t states = entry->states;
     for (int64_t step = 0; step < entry->steps; step++) {
-        double *now = entry->alpha + step * entry->states;
-        const double *before = now - entry->states;
-        for (int64_t s = 0; s < entry->states; s++) {
-            double sum = step == 0 ? (s < 2 ? 0 : -INFINITY) : before[s];
-            if (step > 0 && s > 0) {
-                sum = log_sum(sum, before[s - 1]);
-            }
-            if (step > 0 && s > 1 && may_skip(entry, s - 2)) {
-                sum = log_sum(sum, before[s - 2]);
-            }
-            now[s] = sum + log_probability(entry, step, entry->classes_of[s]);
+        double *now = entry->alpha + step * states;
+        const double *before = now - states;
+        for (int64_t s = 0; s < states; s++) {
+            now[s] = step > 0 ? before[s] : s < 2 ? 0 : -INFINITY;
         }
+        if (step > 0) {
+            add_paths(now + 1, before, states - 1);
+            add_skips(now + 2, before, entry->skips, states - 2);
+        }
+        add_step(entry, step, now);
     }
 }
 
 static void go_back(const Entry *entry)
 {
+    const int64_t states = entry->states;
     for (int64_t step = entry->steps - 1; step >= 0; step--) {
-        double *now = entry->beta + step * entry->states;
-        const double *after = now + entry->states;
+        double *now = entry->beta + step * states;
+        const double *after = now + states;
         const bool is_last = step == entry->steps - 1;
-        for (int64_t s = entry->states - 1; s >= 0; s--) {
-            double sum = is_last ? (s >= entry->states - 2 ? 0 : -INFINITY) : after[s];
-            if (!is_last && s + 1 < entry->states) {
-                sum = log_sum(sum, after[s + 1]);
-            }
-            if (!is_last && s + 2 < entry->states && may_skip(entry, s)) {
-                sum = log_sum(sum, after[s + 2]);
-            }
-            now[s] = sum + log_probability(entry, step, entry->classes_of[s]);
+        for (int64_t s = 0; s < states; s++) {
+            now[s] = !is_last ? after[s] : s >= states - 2 ? 0 : -INFINITY;
         }
+        if (!is_last) {
+            add_paths(now, after + 1, states - 1);
+            add_skips(now, after + 2, entry->skips, states - 2);
+        }
+        add_step(entry, step, now);
     }
 }
 
@@ -139,13 +169,20 @@ static void *begin_entry(const Work *work, int64_t number, bool both_ways, Entry
     entry->states = 2 * entry->labels + 1;
     const size_t cells = us_scratch_bytes(us_scratch_count(entry->steps, entry->states), sizeof(double));
     const size_t classes = us_scratch_bytes(entry->states, sizeof(int64_t));
-    char *block = us_scratch_take(classes + cells * (both_ways ? 2 : 1) + 64);
+    const size_t skips = us_scratch_bytes(entry->states, sizeof(bool));
+    const size_t occurs = us_scratch_bytes(both_ways ? entry->classes : 0, sizeof(bool));
+    const size_t shares = us_scratch_bytes(both_ways ? entry->classes : 0, sizeof(double));
+    char *block = us_scratch_take(classes + skips + cells * (both_ways ? 2 : 1) + occurs + shares + 64);
     char *cursor = block;
     if (block != NULL) {
         entry->classes_of = us_scratch_part(&cursor, classes);
+        entry->skips = us_scratch_part(&cursor, skips);
         entry->alpha = us_scratch_part(&cursor, cells);
         entry->beta = both_ways ? us_scratch_part(&cursor, cells) : NULL;
+        entry->occurs = us_scratch_part(&cursor, occurs);
+        entry->shares = us_scratch_part(&cursor, shares);
         find_classes(work, entry);
+        find_skips(entry);
         go_forward(entry);
     }
     return block;
@@ -177,31 +214,50 @@ static void forward_entry(void *context, int64_t number)
     us_scratch_give_back(block);
 }
 
-/* The gradient of a step: e^x - the share of the paths that go through a class. `shares` has room for all classes. */
-static void differentiate_step(const Work *work, const Entry *entry, int64_t step, double loss, double gradient)
+static void mark_classes(const Entry *entry)
 {
-    const View *out = work->out;
-    const int64_t first = step * out->strides[0] + entry->number * out->strides[1];
+    memset(entry->occurs, 0, (size_t)entry->classes * sizeof *entry->occurs);
+    for (int64_t s = 0; s < entry->states; s++) {
+        if (entry->classes_of[s] >= 0) {
+            entry->occurs[entry->classes_of[s]] = true;
+        }
+    }
+}
+
+static void sum_shares(const Entry *entry, int64_t step)
+{
     const double *alpha = entry->alpha + step * entry->states, *beta = entry->beta + step * entry->states;
     for (int64_t class = 0; class < entry->classes; class++) {
-        put(out, first + class * out->strides[2], gradient * exp_double(log_probability(entry, step, class)));
+        entry->shares[class] = -INFINITY;
     }
     for (int64_t s = 0; s < entry->states; s++) {
-        const int64_t class = entry->classes_of[s];
-        bool is_first = class >= 0;
-        for (int64_t other = 0; other < s && is_first; other++) {
-            is_first = entry->classes_of[other] != class;
+        if (entry->classes_of[s] >= 0) {
+            double *share = &entry->shares[entry->classes_of[s]];
+            *share = log_sum(*share, alpha[s] + beta[s]);
         }
-        if (!is_first) {
-            continue;
-        }
-        double sum = -INFINITY;
-        for (int64_t other = s; other < entry->states; other++) {
-            sum = entry->classes_of[other] == class ? log_sum(sum, alpha[other] + beta[other]) : sum;
-        }
-        const double own = log_probability(entry, step, class);
-        put(out, first + class * out->strides[2], gradient * (exp_double(own) - exp_double(sum + loss - own)));
     }
+}
+
+/* The gradient of some classes in a step, or 0: e^x - the share of the paths that go through a class. */
+static void differentiate_classes(const Work *work, const Entry *entry, int64_t step, int64_t first, int64_t count, double loss,
+                                  double gradient, bool counts)
+{
+    const View *out = work->out, *from = entry->log_probabilities;
+    const int64_t *strides = from->strides;
+    const int64_t to = step * out->strides[0] + entry->number * out->strides[1] + first * out->strides[2];
+    const int64_t at = step * strides[0] + entry->number * strides[1] + first * strides[2];
+    double own[TILE], slopes[TILE] = {0};
+    if (counts) {
+        us_load_double(own, (const char *)from->data + at * (int64_t)us_dtype_size(from->dtype), from->dtype, strides[2], count);
+        for (int64_t i = 0; i < count; i++) {
+            slopes[i] = exp_double(own[i]);
+        }
+        for (int64_t i = 0; i < count; i++) {
+            const double share = entry->occurs[first + i] ? exp_double(entry->shares[first + i] + loss - own[i]) : 0;
+            slopes[i] = gradient * (slopes[i] - share);
+        }
+    }
+    us_store_double((char *)out->data + to * (int64_t)us_dtype_size(out->dtype), out->dtype, out->strides[2], slopes, count);
 }
 
 static void backward_entry(void *context, int64_t number)
@@ -214,15 +270,15 @@ static void backward_entry(void *context, int64_t number)
         return;
     }
     go_back(&entry);
+    mark_classes(&entry);
     const double loss = loss_of(&entry), gradient = get(work->gradient, number * work->gradient->strides[0]);
-    const View *out = work->out;
-    for (int64_t step = 0; step < out->shape[0]; step++) {
-        if (step < entry.steps && !(work->call->zero_infinity && loss == INFINITY)) {
-            differentiate_step(work, &entry, step, loss, gradient);
-            continue;
+    for (int64_t step = 0; step < work->out->shape[0]; step++) {
+        const bool counts = step < entry.steps && !(work->call->zero_infinity && loss == INFINITY);
+        if (counts) {
+            sum_shares(&entry, step);
         }
-        for (int64_t class = 0; class < entry.classes; class++) {
-            put(out, step * out->strides[0] + number * out->strides[1] + class * out->strides[2], 0);
+        for (int64_t first = 0; first < entry.classes; first += TILE) {
+            differentiate_classes(work, &entry, step, first, smaller(entry.classes - first, TILE), loss, gradient, counts);
         }
     }
     us_scratch_give_back(block);

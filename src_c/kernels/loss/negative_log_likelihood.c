@@ -4,6 +4,7 @@
 #include "kernels/maths/maths.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/convert.h"
 
@@ -90,17 +91,50 @@ static void find_targets(const Rows *rows, int64_t begin, int64_t count, Pick *p
     }
 }
 
+/* Of some classes. */
+static void load_weights(const Rows *rows, int64_t begin, int64_t count, double *to)
+{
+    const View *weight = &rows->weight;
+    if (!us_view_is_absent(weight)) {
+        us_load_double(to, (const char *)weight->data + begin * weight->strides[0] * (int64_t)us_dtype_size(weight->dtype),
+                       weight->dtype, weight->strides[0], count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = 1;
+    }
+}
+
+/* Some classes of the row that begins at a place. */
+static void load_classes(const Rows *rows, int64_t place, int64_t begin, int64_t count, double *to)
+{
+    const int64_t first = place + begin * rows->class_stride;
+    us_load_double(to, (const char *)rows->classes.data + first * (int64_t)us_dtype_size(rows->classes.dtype),
+                   rows->classes.dtype, rows->class_stride, count);
+}
+
+/* The losses of all classes of the row. */
+static double all_losses(const Rows *rows, int64_t place)
+{
+    double values[TILE], weights[TILE], sum = 0;
+    for (int64_t begin = 0; begin < rows->class_count; begin += TILE) {
+        const int64_t count = smaller(rows->class_count - begin, TILE);
+        load_classes(rows, place, begin, count, values);
+        load_weights(rows, begin, count, weights);
+        for (int64_t i = 0; i < count; i++) {
+            sum -= weights[i] * values[i];
+        }
+    }
+    return sum;
+}
+
 static double row_loss(const Rows *rows, const Pick *pick)
 {
     const double loss = -pick->weight * read(&rows->classes, pick->place);
     if (rows->smoothing == 0) {
         return loss;
     }
-    const int64_t first = pick->place - pick->target * rows->class_stride;
-    double sum = 0;
-    for (int64_t class = 0; class < rows->class_count; class++) {
-        sum -= weight_of(rows, class) * read(&rows->classes, first + class * rows->class_stride);
-    }
+    const double sum = all_losses(rows, pick->place - pick->target * rows->class_stride);
     return (1 - rows->smoothing) * loss + rows->smoothing / (double)rows->class_count * sum;
 }
 
@@ -217,43 +251,74 @@ static double row_gradient(const CrossEntropy *work, int64_t row)
     return (us_view_is_absent(each) ? work->gradient : read(each, row * each->strides[0])) / work->divisor;
 }
 
+/* Some classes of a row. */
+static void differentiate_classes(const CrossEntropy *work, int64_t row, const Pick *pick, int64_t begin, int64_t count)
+{
+    const Rows *rows = &work->rows;
+    const View *out = &work->out;
+    const double gradient = pick->counts ? row_gradient(work, row) : 0;
+    const double share = gradient * (1 - rows->smoothing) * pick->weight;
+    const double spread = gradient * rows->smoothing / (double)rows->class_count;
+    double values[TILE] = {0}, weights[TILE];
+    if (pick->counts) {
+        load_classes(rows, row * rows->classes.strides[0], begin, count, values);
+        load_weights(rows, begin, count, weights);
+        for (int64_t i = 0; i < count; i++) {
+            values[i] = exp_double(values[i]);
+        }
+        for (int64_t i = 0; i < count; i++) {
+            const double p = values[i], own = begin + i == pick->target ? share : 0;
+            values[i] = p * share - own + p * spread * work->all_weights - spread * weights[i];
+        }
+    }
+    us_store_double((char *)out->data + (row * out->strides[0] + begin * out->strides[1]) * (int64_t)us_dtype_size(out->dtype),
+                    out->dtype, out->strides[1], values, count);
+}
+
 static void differentiate_row(void *context, int64_t row)
 {
     const CrossEntropy *work = context;
-    const Rows *rows = &work->rows;
+    const int64_t classes = work->rows.class_count;
     Pick pick;
-    find_targets(rows, row, 1, &pick);
-    const double gradient = pick.counts ? row_gradient(work, row) : 0;
-    const double share = gradient * (1 - rows->smoothing) * pick.weight;
-    const double spread = gradient * rows->smoothing / (double)rows->class_count;
-    for (int64_t class = 0; class < rows->class_count; class++) {
-        const int64_t place = row * rows->classes.strides[0] + class * rows->class_stride;
-        const double p = exp_double(read(&rows->classes, place)), own = class == pick.target ? share : 0;
-        const double slope = p * share - own + p * spread * work->all_weights - spread * weight_of(rows, class);
-        write(&work->out, row * work->out.strides[0] + class * work->out.strides[1], pick.counts ? slope : 0);
+    find_targets(&work->rows, row, 1, &pick);
+    for (int64_t begin = 0; begin < classes; begin += TILE) {
+        differentiate_classes(work, row, &pick, begin, smaller(classes - begin, TILE));
     }
+}
+
+/* What the mean is divided by. */
+static double sum_of_weights(const Rows *rows)
+{
+    double sum = 0;
+    for (int64_t begin = 0; begin < rows->count; begin += TILE) {
+        const int64_t count = smaller(rows->count - begin, TILE);
+        Pick picks[TILE];
+        find_targets(rows, begin, count, picks);
+        for (int64_t i = 0; i < count; i++) {
+            sum += picks[i].weight;
+        }
+    }
+    return sum;
 }
 
 KernelStatus us_cross_entropy_backward(const View *views, const void *attributes)
 {
     const NegativeLogLikelihood *call = attributes;
     const bool each = call->reduction == LOSS_NONE;
-    CrossEntropy work = {.out = views[4], .divisor = 1};
+    CrossEntropy work = {.out = views[4]};
     lay_out(&work.rows, &views[1], &views[2], &views[3], each ? &views[0] : NULL);
     work.rows.ignore_index = call->ignore_index;
     work.rows.smoothing = call->smoothing;
     work.gradient = each ? 0 : read(&views[0], 0);
-    for (int64_t class = 0; class < work.rows.class_count; class++) {
-        work.all_weights += weight_of(&work.rows, class);
-    }
-    if (call->reduction == LOSS_MEAN) {
-        work.divisor = 0;
-        for (int64_t row = 0; row < work.rows.count; row++) {
-            Pick pick;
-            find_targets(&work.rows, row, 1, &pick);
-            work.divisor += pick.weight;
+    double weights[TILE];
+    for (int64_t begin = 0; begin < work.rows.class_count; begin += TILE) {
+        const int64_t count = smaller(work.rows.class_count - begin, TILE);
+        load_weights(&work.rows, begin, count, weights);
+        for (int64_t i = 0; i < count; i++) {
+            work.all_weights += weights[i];
         }
     }
+    work.divisor = call->reduction == LOSS_MEAN ? sum_of_weights(&work.rows) : 1;
     run_pieces(work.rows.count, us_view_elements(&work.out), differentiate_row, &work);
     return KERNEL_OK;
 }

@@ -1,8 +1,10 @@
 #include "kernels/move/move.h"
 
+#include "kernels/detach.h"
 #include "kernels/maths/maths.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/lane.h"
 
@@ -20,11 +22,6 @@ static Axes axes_of(const View *view)
     const View *const views[] = {view};
     us_axes_add(&axes, views, 1, 0, view->rank);
     return axes;
-}
-
-static size_t lane_size(Lane lane)
-{
-    return us_dtype_size(us_lane_dtype(lane));
 }
 
 /* ---- reshape ---- */
@@ -53,133 +50,60 @@ KernelStatus us_reshape(const View *views, const void *attributes)
     return KERNEL_OK;
 }
 
-/* ---- row by row ---- */
-
-/* A row of the target's last axis; `source` is the element of the source's row that lies under the target's first one. */
-typedef struct RowRun {
-    const View *source, *target;
-    const void *attributes;
-    int64_t columns;
-    void (*row)(const struct RowRun *run, int64_t row);
-} RowRun;
-
-static void row_piece(void *context, int64_t piece)
-{
-    const RowRun *run = context;
-    run->row(run, piece);
-}
-
-static KernelStatus run_rows(RowRun *run)
-{
-    const View *target = run->target;
-    const int64_t elements = us_view_elements(target);
-    if (elements > 0) {
-        run->columns = target->rank > 0 ? target->shape[target->rank - 1] : 1;
-        run_pieces(elements / run->columns, elements, row_piece, run);
-    }
-    return KERNEL_OK;
-}
-
-/* Bytes from a view's data to the first element of a row of the target, each axis moved by `before`; false: outside. */
-static bool row_offset(const View *view, const View *target, int64_t row, const int64_t *before, int64_t *bytes)
-{
-    int64_t offset = 0;
-    bool inside = true;
-    for (int32_t axis = target->rank - 2; axis >= 0; axis--) {
-        const int64_t place = row % target->shape[axis] - (before != NULL ? before[axis] : 0);
-        row /= target->shape[axis];
-        inside &= place >= 0 && place < view->shape[axis];
-        offset += place * view->strides[axis];
-    }
-    *bytes = offset * (int64_t)us_dtype_size(view->dtype);
-    return inside;
-}
-
-static int64_t last_stride(const View *view)
-{
-    return view->rank > 0 ? view->strides[view->rank - 1] : 1;
-}
-
-static void store_row(const RowRun *run, int64_t target_bytes, int64_t begin, int64_t count, Lane lane, const void *from)
-{
-    const View *target = run->target;
-    const int64_t stride = last_stride(target), bytes = (int64_t)us_dtype_size(target->dtype);
-    us_lane_store(lane, (char *)target->data + target_bytes + begin * stride * bytes, target->dtype, stride, from, count);
-}
-
-static void load_row(const RowRun *run, int64_t source_bytes, int64_t begin, int64_t count, Lane lane, void *to)
-{
-    const View *source = run->source;
-    const int64_t stride = last_stride(source), bytes = (int64_t)us_dtype_size(source->dtype);
-    us_lane_load(lane, to, (const char *)source->data + source_bytes + begin * stride * bytes, source->dtype, stride,
-                 count);
-}
-
-/* ---- constant padding ---- */
-
-static void pad_row(const RowRun *run, int64_t row)
-{
-    const ConstantPad *pad = run->attributes;
-    const Lane lane = us_lane_of(run->source->dtype);
-    const size_t size = lane_size(lane);
-    const int32_t last = run->target->rank - 1;
-    const int64_t before = last >= 0 ? pad->before[last] : 0, width = last >= 0 ? run->source->shape[last] : 1;
-    int64_t source = 0, target = 0;
-    const bool inside = row_offset(run->source, run->target, row, pad->before, &source);
-    row_offset(run->target, run->target, row, NULL, &target);
-    Tile tile;
-    for (int64_t begin = 0; begin < run->columns; begin += TILE) {
-        const int64_t end = begin + TILE < run->columns ? begin + TILE : run->columns;
-        for (int64_t k = 0; k < end - begin; k++) {
-            us_number_store(tile.bytes + (size_t)k * size, us_lane_dtype(lane), pad->value);
-        }
-        const int64_t from = begin > before ? begin : before, to = end < before + width ? end : before + width;
-        if (inside && from < to) {
-            load_row(run, source, from - before, to - from, lane, tile.bytes + (size_t)(from - begin) * size);
-        }
-        store_row(run, target, begin, end - begin, lane, tile.bytes);
-    }
-}
-
-KernelStatus us_constant_pad(const View *views, const void *attributes)
-{
-    RowRun run = {.source = &views[0], .target = &views[1], .attributes = attributes, .row = pad_row};
-    return run_rows(&run);
-}
-
 /* ---- triangles ---- */
 
-static void triangle_row(const RowRun *run, int64_t row)
+typedef struct TriangleRun {
+    const Triangle *triangle;
+    const View *source, *target;
+    int64_t columns;
+} TriangleRun;
+
+/* Column `column` of a row of a view, all axes but the last counted in row-major order. */
+static char *element_at(const View *view, int64_t row, int64_t column)
 {
-    const Triangle *triangle = run->attributes;
-    const Lane lane = us_lane_of(run->source->dtype);
-    const size_t size = lane_size(lane);
-    const int64_t line = row % run->target->shape[run->target->rank - 2];
-    int64_t source = 0, target = 0;
-    row_offset(run->source, run->target, row, NULL, &source);
-    row_offset(run->target, run->target, row, NULL, &target);
+    int64_t offset = column * view->strides[view->rank - 1];
+    for (int32_t axis = view->rank - 2; axis >= 0; axis--) {
+        offset += row % view->shape[axis] * view->strides[axis];
+        row /= view->shape[axis];
+    }
+    return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
+}
+
+static void triangle_row(void *context, int64_t row)
+{
+    const TriangleRun *run = context;
+    const View *source = run->source, *target = run->target;
+    const int32_t last = target->rank - 1;
+    const Lane lane = us_lane_of(source->dtype);
+    const size_t size = us_dtype_size(us_lane_dtype(lane));
+    const int64_t line = row % target->shape[last - 1];
     /* Columns kept: first … end-1. */
     int64_t bound = 0;
-    if (__builtin_add_overflow(line, triangle->diagonal, &bound) || bound == INT64_MAX) {
+    if (__builtin_add_overflow(line, run->triangle->diagonal, &bound) || bound == INT64_MAX) {
         bound = INT64_MAX - 1;
     }
-    const int64_t first = triangle->lower ? 0 : bound, end = triangle->lower ? bound + 1 : run->columns;
+    const int64_t first = run->triangle->lower ? 0 : bound, end = run->triangle->lower ? bound + 1 : run->columns;
     Tile tile;
     for (int64_t begin = 0; begin < run->columns; begin += TILE) {
-        const int64_t stop = begin + TILE < run->columns ? begin + TILE : run->columns;
-        const int64_t from = begin > first ? begin : first, to = stop < end ? stop : end;
+        const int64_t stop = smaller(begin + TILE, run->columns), from = larger(begin, first), to = smaller(stop, end);
         memset(tile.bytes, 0, (size_t)(stop - begin) * size);
         if (from < to) {
-            load_row(run, source, from, to - from, lane, tile.bytes + (size_t)(from - begin) * size);
+            us_lane_load(lane, tile.bytes + (size_t)(from - begin) * size, element_at(source, row, from), source->dtype,
+                         source->strides[last], to - from);
         }
-        store_row(run, target, begin, stop - begin, lane, tile.bytes);
+        us_lane_store(lane, element_at(target, row, begin), target->dtype, target->strides[last], tile.bytes, stop - begin);
     }
 }
 
 KernelStatus us_triangle(const View *views, const void *attributes)
 {
-    RowRun run = {.source = &views[0], .target = &views[1], .attributes = attributes, .row = triangle_row};
-    return run_rows(&run);
+    const View *target = &views[1];
+    const int64_t elements = us_view_elements(target);
+    if (elements > 0) {
+        TriangleRun run = {attributes, &views[0], target, target->shape[target->rank - 1]};
+        run_pieces(elements / run.columns, elements, triangle_row, &run);
+    }
+    return KERNEL_OK;
 }
 
 /* ---- sequences ---- */
@@ -221,6 +145,66 @@ KernelStatus us_sequence(const View *views, const void *attributes)
     return KERNEL_OK;
 }
 
+/* ---- constants ---- */
+
+static void fill_view(const View *target, const void *element)
+{
+    View repeated = *target;
+    repeated.data = (void *)(uintptr_t)element;
+    memset(repeated.strides, 0, sizeof repeated.strides);
+    if (!us_view_is_empty(target)) {
+        us_copy_view(target, &repeated);
+    }
+}
+
+/* `size` places of an axis, from `begin` on. */
+static View part_of(View view, int32_t axis, int64_t begin, int64_t size)
+{
+    view.data = (char *)view.data + begin * view.strides[axis] * (int64_t)us_dtype_size(view.dtype);
+    view.shape[axis] = size;
+    return view;
+}
+
+/* Axis by axis what lies before and behind the source is filled; what is left is the source's, or none. */
+static void pad_around(View source, View rest, const ConstantPad *pad, const void *element)
+{
+    for (int32_t axis = 0; axis < rest.rank; axis++) {
+        const int64_t size = rest.shape[axis], before = pad->before[axis];
+        int64_t behind;
+        if (__builtin_add_overflow(before, source.shape[axis], &behind)) {
+            behind = INT64_MAX;
+        }
+        const int64_t first = bounded(before, 0, size), end = bounded(behind, first, size);
+        const View head = part_of(rest, axis, 0, first), tail = part_of(rest, axis, end, size - end);
+        fill_view(&head, element);
+        fill_view(&tail, element);
+        if (first == end) {
+            return;
+        }
+        rest = part_of(rest, axis, first, end - first);
+        source = part_of(source, axis, first - before, end - first);
+    }
+    us_copy_view(&rest, &source);
+}
+
+KernelStatus us_constant_pad(const View *views, const void *attributes)
+{
+    const ConstantPad *pad = attributes;
+    const View *target = &views[1];
+    _Alignas(16) unsigned char element[ELEMENT_BYTES];
+    if (us_view_is_empty(target)) {
+        return KERNEL_OK;
+    }
+    us_number_store(element, target->dtype, pad->value);
+    Detached detached;
+    const KernelStatus status = us_detach_same(&detached, 1, views, 1, target);
+    if (status == KERNEL_OK) {
+        pad_around(detached.inputs[0], *target, pad, element);
+    }
+    us_detach_end(&detached);
+    return status;
+}
+
 /* ---- diagonals ---- */
 
 _Alignas(16) static const unsigned char no_element[ELEMENT_BYTES]; /* 0 in every type */
@@ -231,16 +215,6 @@ static View line_of(const View *view, int64_t offset, int64_t stride, int64_t co
     View line = {.dtype = view->dtype, .rank = 1, .shape = {count}, .strides = {stride}};
     line.data = (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
     return line;
-}
-
-static void fill_view(const View *target, const void *element)
-{
-    View repeated = *target;
-    repeated.data = (void *)(uintptr_t)element;
-    memset(repeated.strides, 0, sizeof repeated.strides);
-    if (!us_view_is_empty(target)) {
-        us_copy_view(target, &repeated);
-    }
 }
 
 KernelStatus us_diagonal_matrix(const View *views, const void *attributes)

@@ -12,8 +12,8 @@ typedef struct Reshape {
 } Reshape;
 Kernel us_reshape;
 
-/* views: source, target of the same rank: target[i] = source[i - before] where that exists, else value. Negative numbers
- * cut the source. */
+/* views: source, target of the same rank and type: target[i] = source[i - before] where that exists, else value. Negative
+ * numbers cut the source. */
 typedef struct ConstantPad {
     int64_t before[VIEW_RANK_LIMIT];
     Number value;

@@ -2,12 +2,15 @@
 
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { TILE = 1024, PIECE = 16 * 1024 };
+/* A piece of a histogram has so many elements at least for each of its intervals: the counts of all pieces stay fewer than
+ * the elements. */
+enum { TILE = 1024, PIECE = 16 * 1024, PER_BIN = 8 };
 
 static Axes axes_of(const View *view)
 {
@@ -166,7 +169,7 @@ KernelStatus us_sorted_search(const View *views, const void *attributes)
 typedef struct HistogramRun {
     const View *self;
     Axes axes;
-    int64_t elements, bins;
+    int64_t elements, bins, piece; /* piece: elements */
     double least, greatest;
     int64_t *counts; /* per piece */
     double *limits;  /* per piece: its least and greatest element */
@@ -174,8 +177,7 @@ typedef struct HistogramRun {
 
 static int64_t load_tile(const HistogramRun *run, int64_t piece, int64_t begin, double *values)
 {
-    const int64_t end = run->elements < (piece + 1) * PIECE ? run->elements : (piece + 1) * PIECE;
-    const int64_t count = end - begin < TILE ? end - begin : TILE;
+    const int64_t first = piece * run->piece, count = smaller(smaller(run->elements - first, run->piece) - (begin - first), TILE);
     if (count > 0) {
         us_axes_load(&run->axes, 0, run->self->data, run->self->dtype, begin, count, LANE_DOUBLE, values);
     }
@@ -187,7 +189,7 @@ static void limits_piece(void *context, int64_t piece)
     const HistogramRun *run = context;
     double values[TILE], least = INFINITY, greatest = -INFINITY;
     int64_t count = 0;
-    for (int64_t begin = piece * PIECE; (count = load_tile(run, piece, begin, values)) > 0; begin += count) {
+    for (int64_t begin = piece * run->piece; (count = load_tile(run, piece, begin, values)) > 0; begin += count) {
         for (int64_t i = 0; i < count; i++) {
             least = values[i] < least ? values[i] : least;
             greatest = values[i] > greatest ? values[i] : greatest;
@@ -203,10 +205,10 @@ static void count_piece(void *context, int64_t piece)
     int64_t *counts = run->counts + piece * run->bins, count = 0;
     double values[TILE];
     memset(counts, 0, (size_t)run->bins * sizeof *counts);
-    for (int64_t begin = piece * PIECE; (count = load_tile(run, piece, begin, values)) > 0; begin += count) {
+    for (int64_t begin = piece * run->piece; (count = load_tile(run, piece, begin, values)) > 0; begin += count) {
         for (int64_t i = 0; i < count; i++) {
             if (values[i] >= run->least && values[i] <= run->greatest) {
-                const double place = (values[i] - run->least) / (run->greatest - run->least) * (double)run->bins;
+                const double place = (values[i] - run->least) * (double)run->bins / (run->greatest - run->least);
                 counts[place < (double)run->bins ? (int64_t)place : run->bins - 1]++;
             }
         }
@@ -234,7 +236,8 @@ KernelStatus us_histogram(const View *views, const void *attributes)
     const View *out = &views[1];
     HistogramRun run = {.self = &views[0], .axes = axes_of(&views[0]), .elements = us_view_elements(&views[0]),
                         .bins = out->shape[0], .least = call->least, .greatest = call->greatest};
-    const int64_t pieces = (run.elements + PIECE - 1) / PIECE;
+    run.piece = larger(PIECE, smaller(run.bins, INT64_MAX / PER_BIN) * PER_BIN);
+    const int64_t pieces = ceiling(run.elements, run.piece);
     const size_t limits = us_scratch_bytes(pieces, 2 * sizeof *run.limits);
     char *block = us_scratch_take(limits + us_scratch_bytes(us_scratch_count(pieces + 1, run.bins), sizeof *run.counts));
     if (block == NULL) {
@@ -252,8 +255,10 @@ KernelStatus us_histogram(const View *views, const void *attributes)
         int64_t *totals = run.counts + pieces * run.bins;
         memset(totals, 0, (size_t)run.bins * sizeof *totals);
         run_pieces(pieces, run.elements, count_piece, &run);
-        for (int64_t i = 0; i < pieces * run.bins; i++) {
-            totals[i % run.bins] += run.counts[i];
+        for (int64_t piece = 0; piece < pieces; piece++) {
+            for (int64_t i = 0; i < run.bins; i++) {
+                totals[i] += run.counts[piece * run.bins + i];
+            }
         }
         us_lane_store(LANE_INT64, out->data, out->dtype, out->strides[0], totals, run.bins);
     }

@@ -1,13 +1,16 @@
 #include "kernels/sort/unique.h"
 
+#include "kernels/index/places.h"
 #include "kernels/move/copy_view.h"
+#include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "kernels/sort/keys.h"
 #include "tensor/axes.h"
 
 #include <string.h>
 
-enum { TILE = 1024 };
+enum { TILE = 1024, LARGEST = 16 /* bytes */ };
 
 /* Items in order: an item's key, or for slices (and complex elements) its row in a table of keys, `width` each. */
 typedef struct Items {
@@ -44,15 +47,14 @@ static void load_keys(const Items *items, const Axes *axes, const char *data, in
     }
 }
 
-static void enter_elements(Items *items)
+static void enter_tile(void *context, int64_t tile)
 {
+    const Items *items = context;
     uint64_t keys[TILE];
-    for (int64_t begin = 0; begin < items->count; begin += TILE) {
-        const int64_t count = items->count - begin < TILE ? items->count - begin : TILE;
-        load_keys(items, &items->axes, items->self->data, begin, count, keys);
-        for (int64_t i = 0; i < count; i++) {
-            items->entries[begin + i] = (WideEntry){keys[i], (uint64_t)(begin + i)};
-        }
+    const int64_t begin = tile * TILE, count = smaller(items->count - begin, TILE);
+    load_keys(items, &items->axes, items->self->data, begin, count, keys);
+    for (int64_t i = 0; i < count; i++) {
+        items->entries[begin + i] = (WideEntry){keys[i], (uint64_t)(begin + i)};
     }
 }
 
@@ -69,22 +71,20 @@ static View slice_of(const View *view, int32_t axis, int64_t item)
     return slice;
 }
 
-static void enter_rows(Items *items)
+static void enter_row(void *context, int64_t item)
 {
+    const Items *items = context;
     const int32_t axis = items->call->axis;
-    for (int64_t item = 0; item < items->count; item++) {
-        uint64_t *row = items->table + item * items->width;
-        items->entries[item] = (WideEntry){0, (uint64_t)item};
-        if (axis < 0) {
-            load_keys(items, &items->axes, items->self->data, item, 1, row);
-            continue;
-        }
-        const View slice = slice_of(items->self, axis, item);
-        Axes axes = {0};
-        us_axes_add(&axes, (const View *const[]){&slice}, 1, 0, slice.rank);
-        const int64_t elements = us_view_elements(&slice);
-        load_keys(items, &axes, slice.data, 0, elements, row);
+    uint64_t *row = items->table + item * items->width;
+    items->entries[item] = (WideEntry){0, (uint64_t)item};
+    if (axis < 0) {
+        load_keys(items, &items->axes, items->self->data, item, 1, row);
+        return;
     }
+    const View slice = slice_of(items->self, axis, item);
+    Axes axes = {0};
+    us_axes_add(&axes, (const View *const[]){&slice}, 1, 0, slice.rank);
+    load_keys(items, &axes, slice.data, 0, us_view_elements(&slice), row);
 }
 
 /* ---- order ---- */
@@ -141,13 +141,6 @@ static WideEntry *sort_rows(const Items *items, WideEntry *entries, WideEntry *s
 
 /* ---- results ---- */
 
-static void store_integer(const View *view, const Axes *axes, int64_t place, int64_t value)
-{
-    const int64_t offset = us_axes_offset(axes, 0, place);
-    char *to = (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
-    us_lane_store(LANE_INT64, to, view->dtype, 1, &value, 1);
-}
-
 static Axes axes_of(const View *view)
 {
     Axes axes = {0};
@@ -155,76 +148,118 @@ static Axes axes_of(const View *view)
     return axes;
 }
 
-/* What a result that has room for all is, with `count` items along an axis. */
+bool us_unique_packs(const View *room, int32_t rank, const int64_t *shape, int32_t axis)
+{
+    bool fits = room->rank == rank;
+    for (int32_t d = 0; d < rank && fits; d++) {
+        fits = d == axis ? room->shape[d] >= shape[d] : room->shape[d] == shape[d];
+    }
+    return !fits || us_view_is_contiguous(room);
+}
+
+/* What a result that has room for items of a shape is, with `count` of them along an axis. */
 static View result_of(const View *room, int32_t rank, const int64_t *shape, int32_t axis, int64_t count)
 {
     View result = *room;
     result.rank = rank;
     memcpy(result.shape, shape, (size_t)rank * sizeof *shape);
     result.shape[axis] = count;
-    if (us_view_is_contiguous(room) || room->rank != rank) {
+    if (us_unique_packs(room, rank, shape, axis)) {
         us_strides_contiguous(rank, result.shape, result.strides);
     }
     return result;
 }
 
-/* The first items of the groups, which stand at the front of the entries. */
-static void store_values(const Items *items, const View *values, int64_t groups)
+/* The first items of the groups come to the front of the entries: how many there are. */
+static int64_t find_groups(const Items *items, int64_t *group_of, int64_t *members)
 {
-    const View *self = items->self;
-    const int64_t size = (int64_t)us_dtype_size(self->dtype), to_size = (int64_t)us_dtype_size(values->dtype);
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t item = (int64_t)items->entries[group].place;
-        if (items->call->axis < 0) {
-            us_convert((char *)values->data + group * values->strides[0] * to_size, values->dtype,
-                       (const char *)self->data + us_axes_offset(&items->axes, 0, item) * size, self->dtype, 1);
-            continue;
-        }
-        const View from = slice_of(self, items->call->axis, item), to = slice_of(values, items->call->axis, group);
-        us_copy_view(&to, &from);
-    }
-}
-
-static int64_t store_groups(const Items *items, const View *inverse, const View *counts)
-{
-    const Axes inverse_axes = axes_of(inverse), counts_axes = axes_of(counts);
-    const bool inverts = !us_view_is_absent(inverse), counts_items = !us_view_is_absent(counts);
-    int64_t group = -1, members = 0;
+    WideEntry *entries = items->entries;
+    int64_t group = -1;
     for (int64_t i = 0; i < items->count; i++) {
-        const WideEntry entry = items->entries[i];
-        const bool starts = i == 0 || !same(items, items->entries[group], entry);
-        if (starts && group >= 0 && counts_items) {
-            store_integer(counts, &counts_axes, group, members);
+        const WideEntry entry = entries[i];
+        if (i == 0 || !same(items, entries[group], entry)) {
+            entries[++group] = entry; /* groups are never ahead of the items */
+            members[group] = 0;
         }
-        members = starts ? 1 : members + 1;
-        if (starts) {
-            items->entries[++group] = entry; /* groups are never ahead of the items */
-        }
-        if (inverts) {
-            store_integer(inverse, &inverse_axes, (int64_t)entry.place, group);
-        }
-    }
-    if (group >= 0 && counts_items) {
-        store_integer(counts, &counts_axes, group, members);
+        members[group]++;
+        group_of[entry.place] = group;
     }
     return group + 1;
 }
 
-static void finish(Items *items, const View *views)
+typedef struct Store {
+    const Items *items;
+    const View *to;
+    Axes axes; /* of `to` */
+    const int64_t *numbers;
+    int64_t count;
+} Store;
+
+static void store_tile(void *context, int64_t tile)
+{
+    const Store *store = context;
+    const int64_t begin = tile * TILE;
+    us_axes_store(&store->axes, 0, store->to->data, store->to->dtype, begin, smaller(store->count - begin, TILE), LANE_INT64,
+                  store->numbers + begin);
+}
+
+/* The first elements of `to`, in row-major order. */
+static void store_numbers(const View *to, const int64_t *numbers, int64_t count)
+{
+    if (!us_view_is_absent(to)) {
+        Store store = {.to = to, .axes = axes_of(to), .numbers = numbers, .count = count};
+        run_pieces(ceiling(count, TILE), count, store_tile, &store);
+    }
+}
+
+static void store_elements(void *context, int64_t tile)
+{
+    const Store *store = context;
+    const Items *items = store->items;
+    const View *self = items->self, *to = store->to;
+    _Alignas(16) char values[TILE * LARGEST], converted[TILE * LARGEST];
+    int64_t offsets[TILE];
+    const int64_t begin = tile * TILE, count = smaller(store->count - begin, TILE), stride = to->strides[0];
+    const size_t size = us_dtype_size(to->dtype);
+    for (int64_t i = 0; i < count; i++) {
+        offsets[i] = us_axes_offset(&items->axes, 0, (int64_t)items->entries[begin + i].place);
+    }
+    us_place_gather(values, self->data, offsets, count, us_dtype_size(self->dtype));
+    us_convert(converted, to->dtype, values, self->dtype, count);
+    us_copy_elements((char *)to->data + begin * stride * (int64_t)size, stride, converted, 1, (int64_t)size, count);
+}
+
+/* The first items of the groups, which stand at the front of the entries. */
+static void store_values(const Items *items, const View *values, int64_t groups)
+{
+    if (items->call->axis < 0) {
+        Store store = {.items = items, .to = values, .count = groups};
+        run_pieces(ceiling(groups, TILE), groups, store_elements, &store);
+        return;
+    }
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t item = (int64_t)items->entries[group].place;
+        const View from = slice_of(items->self, items->call->axis, item), to = slice_of(values, items->call->axis, group);
+        us_copy_view(&to, &from);
+    }
+}
+
+/* `numbers`: room for two numbers for each item. */
+static void finish(const Items *items, const View *views, int64_t *numbers)
 {
     const View *values = &views[1], *inverse = &views[2], *counts = &views[3], *self = items->self;
     const int32_t axis = items->call->axis;
-    View flat_counts = *counts;
-    if (!us_view_is_absent(counts)) {
-        flat_counts = result_of(counts, 1, &items->count, 0, items->count);
-    }
-    const int64_t groups = store_groups(items, inverse, &flat_counts);
+    int64_t *group_of = numbers, *members = numbers + items->count;
+    const int64_t groups = find_groups(items, group_of, members);
     View *result = views[4].data;
     *result = axis < 0 ? result_of(values, 1, &items->count, 0, groups)
                        : result_of(values, self->rank, self->shape, axis, groups);
     store_values(items, result, groups);
+    store_numbers(inverse, group_of, items->count);
     if (!us_view_is_absent(counts)) {
-        *(View *)views[5].data = result_of(&flat_counts, 1, &items->count, 0, groups);
+        View *result_of_counts = views[5].data;
+        *result_of_counts = result_of(counts, 1, &items->count, 0, groups);
+        store_numbers(result_of_counts, members, groups);
     }
 }
 
@@ -246,18 +281,21 @@ KernelStatus us_unique(const View *views, const void *attributes)
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    WideEntry *spare = (void *)(block + entries);
-    items.entries = (void *)block;
+    WideEntry *first = (void *)block, *second = (void *)(block + entries);
+    items.entries = first;
     items.table = tabled ? (void *)(block + 2 * entries) : NULL;
-    (tabled ? enter_rows : enter_elements)(&items);
+    if (tabled) {
+        run_pieces(items.count, items.count * items.width, enter_row, &items);
+    } else {
+        run_pieces(ceiling(items.count, TILE), items.count, enter_tile, &items);
+    }
     if (!call->consecutive) {
         const int bits = 8 * (int)us_dtype_size(self->dtype);
-        items.entries = tabled ? sort_rows(&items, items.entries, spare)
-                               : us_sort_wide(items.entries, spare, items.count, bits);
+        items.entries = tabled ? sort_rows(&items, first, second) : us_sort_wide(first, second, items.count, bits);
     }
     const bool done = items.entries != NULL;
     if (done) {
-        finish(&items, views);
+        finish(&items, views, (int64_t *)(void *)(items.entries == first ? second : first));
     }
     us_scratch_give_back(block);
     return done ? KERNEL_OK : KERNEL_NO_MEMORY;
