@@ -212,15 +212,18 @@ static void divide_row(float *x, int64_t count, float scale, float offset, Round
     }
 }
 
-void us_hold_ends(const View *ends, bool sizes, int64_t rows, int64_t *held)
+int64_t us_hold_ends(const View *ends, bool sizes, int64_t rows, int64_t *held)
 {
     int64_t behind = 0;
     for (int64_t group = 0; group < ends->shape[0]; group++) {
         const int64_t at = group * ends->strides[0];
         const int64_t number = ends->dtype == DTYPE_INT64 ? ((const int64_t *)ends->data)[at] : ((const int32_t *)ends->data)[at];
         behind += bounded(sizes ? number : number > behind ? number - behind : 0, 0, rows - behind);
-        held[group] = behind;
+        if (held != NULL) {
+            held[group] = behind;
+        }
     }
+    return behind;
 }
 
 int64_t us_group_of(const int64_t *held, int64_t groups, int64_t row)
