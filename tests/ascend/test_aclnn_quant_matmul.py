@@ -268,6 +268,10 @@ def test_quantized_results_and_wide_scales():
     own = weight_product("V3", tensor(x, "F16"), tensor(w, "I8", "reversed"), wide(scale), empty((3, 64), "F16"),
                          offset=tensor(shift, "I32"))  # fmt: skip
     np.testing.assert_array_equal(own, rounded(x @ ((w + shift) * scale), "F16"))
+    for layout, expected in (("row-major", 0), ("reversed", 161002)):  # x may not be transposed beside such a scale
+        status, rule = refusal("WeightQuantBatchMatmulV3", tensor(x, "F16", layout), tensor(w, "I8", "reversed"), wide(scale), None, None,
+                               None, None, 0, 0, empty((3, 64), "F16"))  # fmt: skip
+        assert status == expected and (status == 0 or rule == "aclnnWeightQuantBatchMatmulV3/antiquantScale/case")
 
 
 def test_wide_panels():

@@ -541,7 +541,8 @@ def test_quantize_turned_matrices(kind, of_y):
         np.testing.assert_allclose(scale.values(), expected, rtol=1e-5)
         steps_apart(unpacked(out, shape), np.clip(v / np.where(expected == 0, 1, expected)[:, None, None], -8, 7))
         for groups, of, count in [(None, 9, shape[0]), ([1, 0, 2], 0, 2), ([1, -1, 1], 1, 2),
-                                  ([[3, 0], [0, 2], [1, 1]], 2, 3), ([0, 0], 1, 0)]:  # fmt: skip
+                                  ([[3, 0], [0, 2], [1, 1]], 2, 3), ([0, 0], 1, 0),
+                                  ([1, -(2**63), 0], 0, 1)]:  # fmt: skip
             count = min(count, shape[0])
             again, scales = empty_packed(shape, of_y), empty(shape[:1], layout=layout)
             call("FlatQuantV3", x=tensor(x, kind, layout), kroneckerP1=tensor(left, kind, layout),

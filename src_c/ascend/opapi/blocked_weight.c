@@ -163,6 +163,12 @@ const Operand *op_weight_of(OpCall *op, const Operand *weight, int32_t rank, int
     return op_weight(op, weight);
 }
 
+bool op_is_turned(const View *view)
+{
+    const int32_t last = view->rank - 1;
+    return view->strides[last - 1] == 1 && view->shape[last - 1] > 1 && view->strides[last] != 1;
+}
+
 const Operand *op_blocked_pages(OpCall *op, const Operand *keys)
 {
     enum { PAGE, HEAD, BLOCK, ROW, IN_BLOCK, AXES };

@@ -13,6 +13,9 @@ Operands op_weights(OpCall *op, Operands weights);
  * dimensions, 0 where that is open: then a view of the blocks' shape that is a batch of such matrices too is taken for one. */
 const Operand *op_weight_of(OpCall *op, const Operand *weight, int32_t rank, int64_t rows, int64_t columns);
 
+/* Whether the last two dimensions are those of a transposed matrix. */
+bool op_is_turned(const View *view);
+
 /* Pages of keys in blocks, [page, head, depth / c, row, c], as [page, head, row, depth]; others stay. */
 const Operand *op_blocked_pages(OpCall *op, const Operand *keys);
 

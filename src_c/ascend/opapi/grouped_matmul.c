@@ -61,12 +61,6 @@ void op_require_grouped_lists(OpCall *op, const GroupedCall *call)
 
 /* ---- shapes ---- */
 
-static bool is_turned(const View *view)
-{
-    const int32_t last = view->rank - 1;
-    return view->strides[last - 1] == 1 && view->shape[last - 1] > 1 && view->strides[last] != 1;
-}
-
 static void require_ranks(OpCall *op, const GroupedCall *call, const GroupedCase *as)
 {
     const bool batches = call->list == NULL && grouped_type(call) == GROUP_NONE && !call->ends.given;
@@ -91,14 +85,14 @@ static void require_operands(OpCall *op, const GroupedCall *call, const GroupedC
         op_require_packed(op, x, &of.x);
         op_require_packed(op, weight, &of.weight);
         const View *view = &x->view;
-        op_require(op, !of_k || call->list == NULL || is_turned(view) || view->shape[0] <= 1 || view->shape[1] <= 1, "x",
+        op_require(op, !of_k || call->list == NULL || op_is_turned(view) || view->shape[0] <= 1 || view->shape[1] <= 1, "x",
                    "transposed",
                    op->invalid, "x is %s and not transposed, which groups of k need", op_shape_text(op, x));
-        const int64_t last = is_turned(view) ? op_integer_size(&of.x, 2) : of.k;
+        const int64_t last = op_is_turned(view) ? op_integer_size(&of.x, 2) : of.k;
         op_require(op, last < SIZE_LIMIT && (of.k > 0 || grouped_scheme(call) == PLAIN), "x", "size", op->invalid,
                    "x is %s: its last dimension must be below 65536, and not 0 where integers are multiplied",
                    op_shape_text(op, x));
-        op_require(op, (is_turned(&of.weight.view) ? of.depth : of.n) < SIZE_LIMIT, "weight", "size", op->invalid,
+        op_require(op, (op_is_turned(&of.weight.view) ? of.depth : of.n) < SIZE_LIMIT, "weight", "size", op->invalid,
                    "weight is %s: its last dimension must be below 65536", op_shape_text(op, weight));
         const bool fits = (of_k || of.depth == of.k) && (as->out == GROUP_WHOLE || of.n == first.n) &&
                           of.weight.axis == first.weight.axis;

@@ -37,8 +37,9 @@ static bool is_of(Operands list, DTypeSet types)
 static bool is_of_page(const GroupedCall *call, const TypeRow *row)
 {
     const bool first = call->type == GROUP_BY_LISTS;
-    return row->gated == (call->gated_scale != NULL) && (!first || ((row->x & (T_F32 | T_I4)) == 0 && op_list_dtype(call->weight) != ACL_INT4 &&
-                      (row->scheme != INTEGERS || (row->out & (T_I8 | T_I32)) != 0)));
+    const bool has_scales = row->scheme == INTEGERS && (row->out & (T_I8 | T_I32)) == 0;
+    return row->gated == (call->gated_scale != NULL) &&
+           (!first || ((row->x & (T_F32 | T_I4)) == 0 && op_list_dtype(call->weight) != ACL_INT4 && !has_scales));
 }
 
 Scheme grouped_scheme(const GroupedCall *call)

@@ -156,8 +156,9 @@ aclnnStatus op_quantize_flat(OpCall *op, const FlatCall *call)
     }
     const Integers to = op_integers_of(call->y);
     const QuantizeFlat how = {.clip = (float)call->clip, .groups = call->kind};
-    const PlannedView views[] = {{call->x, VIEW_READ, NULL},    {call->left, VIEW_READ, NULL},   {call->right, VIEW_READ, NULL},
-                                 {call->y, VIEW_WRITE, &to.view}, {call->scale, VIEW_WRITE, NULL}, {call->groups, VIEW_READ, NULL}};
+    const PlannedView views[] = {{call->x, VIEW_READ, NULL},       {call->left, VIEW_READ, NULL},
+                                 {call->right, VIEW_READ, NULL},   {call->y, VIEW_WRITE, &to.view},
+                                 {call->scale, VIEW_WRITE, NULL}, {call->groups, VIEW_READ, NULL}};
     return op_plan_views(op, us_quantize_flat, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
@@ -189,8 +190,8 @@ aclnnStatus op_quantize_groups(OpCall *op, const Operand *x, const Operand *scal
     }
     const Integers to = op_integers_of(y);
     const QuantizeGroups how = {.packed = to.axis != NOT_PACKED};
-    const PlannedView views[] = {{x, VIEW_READ, NULL}, {scale, VIEW_READ, NULL}, {offset, VIEW_READ, NULL}, {ends, VIEW_READ, NULL},
-                                 {y, VIEW_WRITE, &to.view}};
+    const PlannedView views[] = {{x, VIEW_READ, NULL},    {scale, VIEW_READ, NULL}, {offset, VIEW_READ, NULL},
+                                 {ends, VIEW_READ, NULL}, {y, VIEW_WRITE, &to.view}};
     return op_plan_views(op, us_quantize_groups, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
@@ -270,7 +271,8 @@ aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call)
     const View *x = &call->x->view;
     const int32_t last = x->rank - 1;
     const int64_t size = x->shape[last] / 2;
-    const bool line = op_given(call->smooth) && call->smooth->view.rank == 1 && !op_given(call->ends) && op_size(call->smooth, 0) == size;
+    const bool line = op_given(call->smooth) && call->smooth->view.rank == 1 && !op_given(call->ends) &&
+                      op_size(call->smooth, 0) == size;
     const View a = us_view_half(*x, last, !left, call->pairs), b = us_view_half(*x, last, left, call->pairs);
     const View smooths = group_lines(call->smooth, size, line), offsets = group_lines(call->offset, size, line);
     const View weights[] = {half_lines(call->weight, !left, call), half_lines(call->weight, left, call)};
@@ -279,11 +281,20 @@ aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call)
     const Integers to = op_integers_of(call->y);
     QuantizeGated how = call->how;
     how.packed = to.axis != NOT_PACKED;
-    const PlannedView views[] = {{call->x, VIEW_READ, &a}, {call->x, VIEW_READ, &b}, {call->smooth, VIEW_READ, &smooths},
-                                 {call->offset, VIEW_READ, &offsets}, {call->ends, VIEW_READ, NULL}, {call->y, VIEW_WRITE, &to.view},
-                                 how.fixed ? (PlannedView){NULL, VIEW_READ, &absent} : (PlannedView){call->scale, VIEW_WRITE, NULL},
-                                 {call->row, VIEW_READ, NULL}, {call->weight, VIEW_READ, &weights[0]}, {call->bias, VIEW_READ, &biases[0]},
-                                 {call->weight, VIEW_READ, &weights[1]}, {call->bias, VIEW_READ, &biases[1]}};
+    const PlannedView views[] = {
+        {call->x, VIEW_READ, &a},
+        {call->x, VIEW_READ, &b},
+        {call->smooth, VIEW_READ, &smooths},
+        {call->offset, VIEW_READ, &offsets},
+        {call->ends, VIEW_READ, NULL},
+        {call->y, VIEW_WRITE, &to.view},
+        how.fixed ? (PlannedView){NULL, VIEW_READ, &absent} : (PlannedView){call->scale, VIEW_WRITE, NULL},
+        {call->row, VIEW_READ, NULL},
+        {call->weight, VIEW_READ, &weights[0]},
+        {call->bias, VIEW_READ, &biases[0]},
+        {call->weight, VIEW_READ, &weights[1]},
+        {call->bias, VIEW_READ, &biases[1]},
+    };
     return op_plan_views(op, us_quantize_gated, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 

@@ -31,7 +31,8 @@ aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth
 /* Runs of `block` along the last axis; a scale above 1 / least becomes that. */
 Shape op_shape_blocks(OpCall *op, const Operand *x, int64_t rows, int64_t columns);
 aclnnStatus op_quantize_blocks(OpCall *op, const Operand *x, int64_t block, double least, const Operand *y, const Operand *scale);
-/* Each matrix of x between left and right, over a scale of its own; of groups, which may be NULL, as long as they are together. */
+/* Each matrix of x between left and right, over a scale of its own; of groups, which may be NULL, as many as they are
+ * together. */
 typedef struct FlatCall {
     const Operand *x, *left, *right, *groups, *y, *scale;
     FlatGroups kind;

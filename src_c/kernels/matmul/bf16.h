@@ -10,8 +10,9 @@ struct Sizes; /* kernels/matmul/lines.h */
 /* Bytes of the panel of an operand with so many rows (of A) or columns (of B), aligned to 64. */
 size_t us_bf16_panel(DType dtype, int64_t lines, int64_t depth);
 
-/* Of pairs of bytes (uint16), c holds int32: c = a b, or c += a b. Of others: c = a b, or c += a b, where every sum is exact but for rounding; or else false, and c is untouched: then, and on other
- * machines, operands are converted to float32. Rows of c are packed, `stride` elements apart. */
+/* c = a b, or c += a b. Of pairs of bytes (uint16), c holds int32. Of others only where every sum is exact but for rounding; else
+ * false, and c is untouched: then, and on other machines, operands are converted to float32. Rows of c are packed, `stride`
+ * elements apart. */
 bool us_bf16_multiply(const struct Sizes *sizes, const Matrix *a, const Matrix *b, void *panel_a, void *panel_b, bool adds,
                       float *c, int64_t stride);
 

@@ -187,8 +187,8 @@ US_ALWAYS_INLINE void add_pairs(bool bytes, __m512i *sums, const uint16_t *a, in
     }
 }
 
-US_ALWAYS_INLINE void multiply_rows(const Bf16Meeting *meeting, bool bytes, const uint16_t *a, int64_t a_row, int64_t b_row, float *c,
-                                    int64_t stride, bool adds, int strips)
+US_ALWAYS_INLINE void multiply_rows(const Bf16Meeting *meeting, bool bytes, const uint16_t *a, int64_t a_row, int64_t b_row,
+                                    float *c, int64_t stride, bool adds, int strips)
 {
     __m512i sums[SUMS];
     for (int i = 0; i < SUMS; i++) {
@@ -205,8 +205,8 @@ US_ALWAYS_INLINE void multiply_rows(const Bf16Meeting *meeting, bool bytes, cons
     }
 }
 
-US_ALWAYS_INLINE void multiply_strips(const Bf16Meeting *meeting, bool bytes, int64_t a_row, int64_t b_row, float *c, int64_t stride,
-                                      bool adds)
+US_ALWAYS_INLINE void multiply_strips(const Bf16Meeting *meeting, bool bytes, int64_t a_row, int64_t b_row, float *c,
+                                      int64_t stride, bool adds)
 {
     const bool two_b = meeting->b[1] != meeting->b[0];
     for (int strip = 0; strip < 2 && (strip == 0 || meeting->a[1] != meeting->a[0]); strip++) {

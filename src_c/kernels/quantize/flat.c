@@ -2,6 +2,7 @@
 
 #include "kernels/matmul/matmul.h"
 #include "kernels/move/copy_view.h"
+#include "kernels/quantize/rows.h"
 #include "kernels/scratch.h"
 
 static KernelStatus multiply(const View *a, const View *b, const View *c)
@@ -16,14 +17,12 @@ static KernelStatus multiply(const View *a, const View *b, const View *c)
 /* Of all groups. */
 static int64_t matrices_of(const View *groups, FlatGroups kind, int64_t limit)
 {
-    int64_t count = us_view_is_absent(groups) ? limit : 0;
-    for (int64_t g = 0; !us_view_is_absent(groups) && g < groups->shape[0]; g++) {
-        const int64_t at = g * groups->strides[0] + (kind == FLAT_PAIRS ? groups->strides[1] : 0);
-        const int64_t number = ((const int64_t *)groups->data)[at];
-        const int64_t more = kind == FLAT_ENDS ? number - count : number;
-        count += more < 0 ? 0 : more > limit - count ? limit - count : more;
+    View list = *groups;
+    if (kind == FLAT_PAIRS && !us_view_is_absent(groups)) {
+        list = us_view_remove_axis(list, 1);
+        list.data = (int64_t *)groups->data + groups->strides[1];
     }
-    return count;
+    return us_view_is_absent(groups) ? limit : us_hold_ends(&list, kind != FLAT_ENDS, limit, NULL);
 }
 
 static void clear(const View *view, int64_t begin)

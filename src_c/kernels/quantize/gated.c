@@ -258,12 +258,7 @@ static void clip_rows(void *context, int64_t piece)
 
 static int64_t rows_used(const View *sizes, int64_t rows)
 {
-    int64_t sum = 0;
-    for (int64_t i = 0; !us_view_is_absent(sizes) && i < sizes->shape[0]; i++) {
-        const int64_t size = ((const int64_t *)sizes->data)[i * sizes->strides[0]];
-        sum += size < 0 ? 0 : size > rows - sum ? rows - sum : size;
-    }
-    return us_view_is_absent(sizes) ? rows : sum;
+    return us_view_is_absent(sizes) ? rows : us_hold_ends(sizes, true, rows, NULL);
 }
 
 static size_t space_of(const View *view)

@@ -6,6 +6,7 @@
 #include "kernels/quantize/rows.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
+#include "kernels/sort/lines.h"
 #include "tensor/axes.h"
 
 #include <math.h>
@@ -160,7 +161,7 @@ typedef struct Rows {
     const View *x;
     Axes of_x;
     QuantizedRows to;
-    const float *smooth; /* of each group; NULL: none */
+    const View *smooth;  /* NULL: none */
     const int64_t *ends; /* rising; NULL: one group */
     float offset;
     int64_t groups, count, length, piece_rows;
@@ -212,15 +213,18 @@ static void divide_row(float *x, int64_t count, float scale, float offset, Round
     }
 }
 
-void us_hold_ends(const View *ends, bool sizes, int64_t rows, int64_t *held)
+int64_t us_hold_ends(const View *ends, bool sizes, int64_t rows, int64_t *held)
 {
     int64_t behind = 0;
     for (int64_t group = 0; group < ends->shape[0]; group++) {
         const int64_t at = group * ends->strides[0];
         const int64_t number = ends->dtype == DTYPE_INT64 ? ((const int64_t *)ends->data)[at] : ((const int32_t *)ends->data)[at];
         behind += bounded(sizes ? number : number > behind ? number - behind : 0, 0, rows - behind);
-        held[group] = behind;
+        if (held != NULL) {
+            held[group] = behind;
+        }
     }
+    return behind;
 }
 
 int64_t us_group_of(const int64_t *held, int64_t groups, int64_t row)
@@ -237,14 +241,24 @@ int64_t us_group_of(const int64_t *held, int64_t groups, int64_t row)
     return first;
 }
 
-static void smooth_row(const Rows *rows, int64_t row, float *x)
+/* The smooth numbers of a group, for rows that follow each other. */
+typedef struct Factors {
+    int64_t group; /* -1: of none yet */
+    float *numbers;
+} Factors;
+
+static void smooth_row(const Rows *rows, int64_t row, Factors *factors, float *x)
 {
     const int64_t group = rows->ends != NULL ? us_group_of(rows->ends, rows->groups, row) : 0;
     if (group == rows->groups) {
         memset(x, 0, (size_t)rows->length * sizeof *x);
         return;
     }
-    scale_all(x, rows->smooth + group * rows->length, rows->length, false);
+    if (factors->group != group) {
+        us_row_load(rows->smooth, group, 0, rows->length, factors->numbers);
+        factors->group = group;
+    }
+    scale_all(x, factors->numbers, rows->length, false);
     if (rows->shifts) {
         shift_all(x, rows->offset, rows->length);
     }
@@ -299,11 +313,11 @@ void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, flo
     }
 }
 
-static void convert_row(const Rows *rows, int64_t row, float *x)
+static void convert_row(const Rows *rows, int64_t row, Factors *factors, float *x)
 {
     us_axes_load(&rows->of_x, 0, rows->x->data, rows->x->dtype, row * rows->length, rows->length, LANE_FLOAT, x);
     if (rows->smooth != NULL) {
-        smooth_row(rows, row, x);
+        smooth_row(rows, row, factors, x);
     }
     (rows->fixed ? us_round_row : us_quantize_row)(&rows->to, row, rows->length, x);
 }
@@ -311,55 +325,40 @@ static void convert_row(const Rows *rows, int64_t row, float *x)
 static void convert_rows(void *context, int64_t piece)
 {
     Rows *rows = context;
-    float *space = us_scratch_array(rows->length, sizeof *space);
+    float *space = us_scratch_array(us_scratch_count(rows->length, 2), sizeof *space);
+    Factors factors = {-1, space != NULL ? space + rows->length : NULL};
     if (space == NULL) {
         __atomic_store_n(&rows->out_of_memory, true, __ATOMIC_RELAXED);
         return;
     }
     const int64_t begin = piece * rows->piece_rows, left = rows->count - begin;
     for (int64_t i = 0; i < rows->piece_rows && i < left; i++) {
-        convert_row(rows, begin + i, space);
+        convert_row(rows, begin + i, &factors, space);
     }
     us_scratch_give_back(space);
-}
-
-static void load_groups(const View *smooth, Rows *rows, float *factors)
-{
-    const int32_t last = smooth->rank - 1;
-    for (int64_t group = 0; group < rows->groups; group++) {
-        const char *from = smooth->data;
-        from += last > 0 ? group * smooth->strides[0] * (int64_t)us_dtype_size(smooth->dtype) : 0;
-        us_lane_load(LANE_FLOAT, factors + group * rows->length, from, smooth->dtype, smooth->strides[last], rows->length);
-    }
-    rows->smooth = factors;
 }
 
 /* `smooth`, `ends`: absent where there are none. */
 static KernelStatus run_rows(Rows *rows, const View *x, const View *smooth, const View *ends)
 {
     rows->x = x;
+    rows->smooth = us_view_is_absent(smooth) ? NULL : smooth;
     rows->length = x->shape[x->rank - 1];
     rows->count = us_shape_elements(x->rank - 1, x->shape);
     us_axes_add(&rows->of_x, &x, 1, 0, x->rank);
-    char *space = NULL;
-    if (!us_view_is_absent(smooth)) {
-        const bool grouped = !us_view_is_absent(ends);
-        rows->groups = grouped ? ends->shape[0] : 1;
-        const size_t factors = us_scratch_bytes(us_scratch_count(rows->groups, rows->length), sizeof(float));
-        space = us_scratch_take(factors + us_scratch_bytes(grouped ? rows->groups : 0, sizeof(int64_t)));
-        if (space == NULL) {
-            return KERNEL_NO_MEMORY;
-        }
-        load_groups(smooth, rows, (float *)space);
-        if (grouped) {
-            int64_t *held = (int64_t *)(space + factors);
-            us_hold_ends(ends, false, rows->count, held);
-            rows->ends = held;
-        }
+    const bool grouped = rows->smooth != NULL && !us_view_is_absent(ends);
+    rows->groups = grouped ? ends->shape[0] : 1;
+    int64_t *held = us_scratch_array(grouped ? rows->groups : 0, sizeof *held);
+    if (held == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    if (grouped) {
+        us_hold_ends(ends, false, rows->count, held);
+        rows->ends = held;
     }
     rows->piece_rows = rows->length >= PIECE_ELEMENTS ? 1 : PIECE_ELEMENTS / larger(rows->length, 1);
     run_pieces(ceiling(rows->count, rows->piece_rows), us_view_elements(x), convert_rows, rows);
-    us_scratch_give_back(space);
+    us_scratch_give_back(held);
     return rows->out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 

@@ -19,11 +19,11 @@ Kernel us_dequantize;
 
 /* Row by row, along the last axis; v = x * smooth. Symmetric: scale = max |v| / 127, y = round(v / scale), ties to
  * even. With an offset: scale = (max v - min v) / 255, offset = 127 - max v / scale, y = round(v / scale + offset).
- * With packed integers 7 and 15 stand for 127 and 255. A row without any extent, or without numbers, gives 0. With ends, rows of x, all but
- * its last axis, belong to the first group g that ends behind them and v = x * smooth[g]; ends that fall back or pass the
- * last row are held, rows behind the last group give 0.
- * Views: x, smooth? [last size], or [G, last size] with ends, y, scale, offset? (one for each row), ends? [G] (int32 or
- * int64). */
+ * With packed integers 7 and 15 stand for 127 and 255. A row without any extent, or without numbers, gives 0. With ends, rows
+ * of x, all but its last axis, belong to the first group g that ends behind them and v = x * smooth[g]; ends that fall back or
+ * pass the last row are held, rows behind the last group give 0.
+ * Views: x, smooth? [last size], or [G, last size] with ends, y, scale, offset? (one for each row), ends? [G] (int32
+ * or int64). */
 typedef struct QuantizeRows {
     bool packed;
     float most; /* a scale that is larger becomes this; 0: none does */

@@ -18,8 +18,9 @@ void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, flo
 /* The nearest integers, ties to even, without a scale. */
 void us_round_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x);
 
-/* Ends of groups of rows, or their sizes (int32 or int64), as ends that do not fall back and do not pass the last row. */
-void us_hold_ends(const View *ends, bool sizes, int64_t rows, int64_t *held);
+/* Ends of groups of rows, or their sizes (int32 or int64), as ends that do not fall back and do not pass the last row; returns
+ * the last one, 0 without groups. held: NULL, or room for them all. */
+int64_t us_hold_ends(const View *ends, bool sizes, int64_t rows, int64_t *held);
 /* The first group that ends behind the row; `groups` behind the last one. */
 int64_t us_group_of(const int64_t *held, int64_t groups, int64_t row);
 
