@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
+from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 
 UNITS = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
@@ -267,6 +268,14 @@ def test_an_infinite_slope_goes_where_it_came_from(name, shape, outs):
     mode = "linear filter" if "AA" in name else "linear"
     reached = np.multiply.outer(*(matrix(mode, n, o, "AA" not in name)[0] > 0 for n, o in zip(shape, outs)))
     np.testing.assert_array_equal(dx[0, 0], np.where(reached, np.inf, 0))
+
+
+def test_gradients_of_lines_that_no_memory_holds():
+    """2^63 - 1 elements twice, and two more."""
+    line = support.expanded(support.F32, (1, 1, 2**63 - 1))
+    arrays = [pages.made({"kind": "IA"}, values) for values in ([2], [1, 1, 2**63 - 1])]
+    assert "no host memory for scratch space" in fault("UpsampleLinear1dBackward", tensor([[[1.0, 2.0]]]), *arrays, False, 0.0,
+                                                       line, status=207001)  # fmt: skip
 
 
 NOTHING = [  # operator, axes, attributes between the sizes and the result
