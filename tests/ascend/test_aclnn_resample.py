@@ -161,6 +161,19 @@ def test_nearest_by_scales_that_were_rounded():
         np.testing.assert_array_equal(found.ravel()[: len(expected)], expected[: found.size])
 
 
+@pytest.mark.parametrize("name, mode, source", [("UpsampleBilinear2dAA", "linear filter", "input"),
+                                                ("UpsampleBicubic2dAA", "cubic filter", "x")])  # fmt: skip
+def test_filters_wider_than_the_image(name, mode, source):
+    """By scales that do not fit the sizes; those of the smallest ones are even."""
+    x = np.random.default_rng(0).integers(0, 9, (2, 3, 5, 7)) / 4
+    for scale in (0.1, 0.01, 1e-5, 1e-300, 5e-324):
+        across = np.full((1, 7), 1 / 7) if scale < 1e-100 else matrix(mode, 7, 1, scale=scale)
+        expected = along_axes(x, [matrix(mode, 5, 4), across])
+        out = call(name, **{source: tensor(x)}, outputSize=[4, 1], alignCorners=False, scalesH=0.0, scalesW=scale,
+                   out=empty((2, 3, 4, 1)))  # fmt: skip
+        close(out, expected, np.abs(x).max(), "F32")
+
+
 def test_resize():
     for number, ((sizes, scales), mode, (kind, layout)) in enumerate(itertools.product(
             [((5, 7), (2.0, 1.5)), ((4, 9), (0.5, 0.7)), ((1, 3), (3.0, 1.0)), ((10, 1030), (0.7, 1.1))],
