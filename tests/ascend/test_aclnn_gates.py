@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
 
 ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
 
@@ -197,6 +197,13 @@ def test_scale_along_axes(kind):
                          bias=tensor(bias, kind, layout) if added else None, axis=axis, numAxes=count,
                          scaleFromBlob=from_blob, y=empty(shape, kind, layout))  # fmt: skip
             close(found, expected, kind)
+
+
+@pytest.mark.parametrize("count", [3, 2**63 - 1])
+def test_scale_along_more_axes_than_there_are(count):
+    x, part = tensor(numpy.ones((2, 3, 4))), tensor(numpy.ones((3, 4)))
+    assert refusal("Scale", x, part, None, 1, count, True, empty((2, 3, 4))) == (161002, "aclnnScale/numAxes/range-of-x")
+    assert refusal("Scale", x, part, None, 1, 2, True, empty((2, 3, 4)))[0] == 0
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])

@@ -852,6 +852,14 @@ def test_sums_over_no_samples():
         np.testing.assert_array_equal(own, [np.nan] * 3)
 
 
+def test_gradients_of_lines_that_no_memory_holds():
+    """2^62 elements, of which four times as many are none in 64 bits."""
+    line = support.expanded(support.F32, (1, 2**62))
+    said = fault("RmsNormGrad", line, line, tensor([1.0]), support.expanded(support.F32, (2**62,)), line,
+                 support.expanded(support.F32, (2**62,)), status=207001)  # fmt: skip
+    assert "no host memory for scratch space" in said
+
+
 def test_tensors_that_no_memory_holds():
     """2^62 elements, one in memory: what a float32 of each takes is 2^64 bytes."""
     whole, lines = (support.expanded(support.F32, shape) for shape in ((2**55, 1, 128), (2**55, 128)))

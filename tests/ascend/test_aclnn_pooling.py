@@ -377,6 +377,14 @@ def test_rows_that_no_memory_holds():
                                                        True, 0, volume, status=207001)  # fmt: skip
 
 
+def test_windows_that_share_out_what_no_memory_holds():
+    """2^63 - 1 elements twice, and two more."""
+    line, two = support.expanded(support.F32, (1, 1, 1, 2**63 - 1)), empty((1, 1, 1, 2))
+    said = fault("AdaptiveAvgPool2d", line, pages.made({"kind": "IA"}, [1, 2]), two, status=207001)
+    assert "no host memory for scratch space" in said
+    assert "no host memory for scratch space" in fault("AdaptiveAvgPool2dBackward", two, line, line, status=207001)
+
+
 def test_adaptive_average_of_no_windows():
     dx = call("AdaptiveAvgPool2dBackward", gradOutput=empty((2, 3, 0, 2)), self=empty((2, 3, 4, 4)), out=empty((2, 3, 4, 4)))
     np.testing.assert_array_equal(dx, np.zeros((2, 3, 4, 4)))

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
+from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 
 UNITS = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
@@ -160,6 +161,19 @@ def test_nearest_by_scales_that_were_rounded():
         np.testing.assert_array_equal(found.ravel()[: len(expected)], expected[: found.size])
 
 
+@pytest.mark.parametrize("name, mode, source", [("UpsampleBilinear2dAA", "linear filter", "input"),
+                                                ("UpsampleBicubic2dAA", "cubic filter", "x")])  # fmt: skip
+def test_filters_wider_than_the_image(name, mode, source):
+    """By scales that do not fit the sizes; those of the smallest ones are even."""
+    x = np.random.default_rng(0).integers(0, 9, (2, 3, 5, 7)) / 4
+    for scale in (0.1, 0.01, 1e-5, 1e-300, 5e-324):
+        across = np.full((1, 7), 1 / 7) if scale < 1e-100 else matrix(mode, 7, 1, scale=scale)
+        expected = along_axes(x, [matrix(mode, 5, 4), across])
+        out = call(name, **{source: tensor(x)}, outputSize=[4, 1], alignCorners=False, scalesH=0.0, scalesW=scale,
+                   out=empty((2, 3, 4, 1)))  # fmt: skip
+        close(out, expected, np.abs(x).max(), "F32")
+
+
 def test_resize():
     for number, ((sizes, scales), mode, (kind, layout)) in enumerate(itertools.product(
             [((5, 7), (2.0, 1.5)), ((4, 9), (0.5, 0.7)), ((1, 3), (3.0, 1.0)), ((10, 1030), (0.7, 1.1))],
@@ -267,6 +281,14 @@ def test_an_infinite_slope_goes_where_it_came_from(name, shape, outs):
     mode = "linear filter" if "AA" in name else "linear"
     reached = np.multiply.outer(*(matrix(mode, n, o, "AA" not in name)[0] > 0 for n, o in zip(shape, outs)))
     np.testing.assert_array_equal(dx[0, 0], np.where(reached, np.inf, 0))
+
+
+def test_gradients_of_lines_that_no_memory_holds():
+    """2^63 - 1 elements twice, and two more."""
+    line = support.expanded(support.F32, (1, 1, 2**63 - 1))
+    arrays = [pages.made({"kind": "IA"}, values) for values in ([2], [1, 1, 2**63 - 1])]
+    assert "no host memory for scratch space" in fault("UpsampleLinear1dBackward", tensor([[[1.0, 2.0]]]), *arrays, False, 0.0,
+                                                       line, status=207001)  # fmt: skip
 
 
 NOTHING = [  # operator, axes, attributes between the sizes and the result

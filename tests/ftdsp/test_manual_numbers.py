@@ -274,9 +274,10 @@ def test_resize_gradients_worked():
         assert compute(f"fp_{name}_s", given)["out"].tolist() == expected
 
 
+@pytest.mark.parametrize("c", [3, 300])
 @pytest.mark.parametrize("prefix", ["fp", "hp", "i8"])
-def test_roipooling(prefix):
-    n, h, w, c, pooled, scale = 2, 9, 11, 3, (3, 2), 0.5
+def test_roipooling(prefix, c):
+    n, h, w, pooled, scale = 2, 9, 11, (3, 2), 0.5
     x = values(prefix, (n, h, w, c), 0, -50, 50)
     rois = numpy.array([[0, 0, 0, 17, 21], [1, 4, 2, 9, 20], [1, 10, 10, 10, 10], [0, -6, -4, 3, 3],
                         [1, 30, 30, 40, 40], [0, 8, 8, 2, 2]])  # fmt: skip
@@ -298,10 +299,10 @@ def test_roipooling(prefix):
     assert masks_agree(f"{prefix}_roipooling_s", given, "out").tolist() == expected.ravel().tolist()
 
 
-@pytest.mark.parametrize("crop", [(3, 4), (1, 5), (1, 1)], ids=str)
+@pytest.mark.parametrize("crop, channels", [((3, 4), 3), ((1, 5), 3), ((1, 1), 3), ((2, 3), 300)], ids=str)
 @pytest.mark.parametrize("prefix", ["fp", "hp", "i8"])
-def test_crop_and_resize(prefix, crop):
-    x = values(prefix, (2, 5, 7, 3), 0, -50, 50)
+def test_crop_and_resize(prefix, crop, channels):
+    x = values(prefix, (2, 5, 7, channels), 0, -50, 50)
     boxes = FLOAT([[0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], [0.9, 0.7, 0.2, 0.1], [-0.5, 0, 1.5, 1], [0.5, 0.5, 0.5, 0.5]])
     images = ints(0, 1, 1, 0, 1)
 
@@ -310,7 +311,7 @@ def test_crop_and_resize(prefix, crop):
         return [first * (size - 1) + i * (last - first) * (size - 1) / (points - 1) if points > 1 else 0.5 * (first + last) * (size - 1)
                 for i in range(points)]
 
-    expected = numpy.zeros((5, *crop, 3))
+    expected = numpy.zeros((5, *crop, channels))
     for b, (y1, x1, y2, x2) in enumerate(boxes):
         for i, y in enumerate(places(y1, y2, crop[0], 5)):
             for j, at in enumerate(places(x1, x2, crop[1], 7)):

@@ -253,7 +253,8 @@ def test_softmax(prefix, shape):
 
 
 @pytest.mark.parametrize(("rows", "channels", "radius"),
-                         [(1, 4, 1), (7, 96, 5), (3, 5, 0), (2, 33, 1000), (65, 1030, 2), (0, 3, 1)])  # fmt: skip
+                         [(1, 4, 1), (7, 96, 5), (3, 5, 0), (2, 33, 1000), (65, 1030, 2), (0, 3, 1),
+                          (3, 200, 8), (9, 1030, 40), (2, 50, 49), (1, 17, 8), (1, 18, 9)])  # fmt: skip
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_lrn(prefix, rows, channels, radius):
     x = values(prefix, (rows, channels))
@@ -265,6 +266,18 @@ def test_lrn(prefix, rows, channels, radius):
     given = [Input("input", x), Output("output", x.size, ELEMENT[prefix]),
              Value("params", numpy.array([rows, channels, radius, *addresses], numpy.int64))]
     close(masks_agree(f"{prefix}_lrn_s", given, "output"), x * (bias + alpha * sums) ** -beta, prefix, slack=6)
+
+
+@pytest.mark.parametrize("large", [1e15, numpy.inf])
+def test_lrn_of_small_values_behind_a_large_one(large):
+    x = numpy.ones((1, 60), numpy.float32)
+    x[0, 3] = large
+    settings = numpy.array([1e-1, 0.75, 1], numpy.float32)
+    params = numpy.array([1, 60, 8, *(settings.ctypes.data + offset for offset in (0, 4, 8))], numpy.int64)
+    found = compute("fp_lrn_s", [Input("input", x), Output("output", 60, numpy.float32), Value("params", params)])["output"]
+    alpha = float(settings[0])
+    numpy.testing.assert_allclose(found[12:52], (1 + alpha * 17) ** -0.75, rtol=2.0**-22)
+    numpy.testing.assert_allclose(found[52:], (1 + alpha * numpy.arange(16, 8, -1)) ** -0.75, rtol=2.0**-22)
 
 
 def test_worked_numbers():

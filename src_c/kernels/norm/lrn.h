@@ -7,7 +7,7 @@
 enum { LRN_WINDOW_LIMIT = 16 };
 
 typedef struct LocalNorm {
-    int32_t window; /* n, up to LRN_WINDOW_LIMIT for the former; the window reaches (n - 1) / 2 back and the rest ahead, clipped to the tensor */
+    int32_t window; /* n, up to LRN_WINDOW_LIMIT for the former: (n - 1) / 2 back and the rest ahead, clipped to the tensor */
     double norm_alpha, norm_beta, norm_k;
     double alpha, beta; /* dst = alpha * result + beta * prior */
 } LocalNorm;

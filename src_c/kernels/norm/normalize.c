@@ -456,7 +456,7 @@ static void store_sums(const Work *work, const View *view, int64_t first)
 static void choose_ranges(Work *work)
 {
     const int64_t elements = work->lines * work->norm.line;
-    int64_t ranges = elements / (4 * work->norm.parameter_count);
+    int64_t ranges = elements / 4 / work->norm.parameter_count;
     ranges = ranges < RANGE_LIMIT ? ranges : RANGE_LIMIT;
     ranges = ranges < work->ranges ? ranges : work->ranges;
     ranges = ranges > 0 ? ranges : 1;

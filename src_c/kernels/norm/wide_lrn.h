@@ -5,7 +5,7 @@
 #include "kernels/kernels.h"
 
 /* y[r,c] = x[r,c] * (k + alpha * sum of x[r,j]^2)^-beta, j within `radius` of c; row-major [rows, channels]. Computed in
- * float64, rounded once; y may be x. */
+ * float64, rounded once; y may be x. 2 * radius + 1 can be counted. */
 typedef struct WideLrn {
     const void *x;
     void *y;

@@ -6,17 +6,7 @@
 
 #include <math.h>
 
-static double get(const void *data, DType dtype, int64_t index)
-{
-    double value;
-    us_load_double(&value, (const char *)data + index * (int64_t)us_dtype_size(dtype), dtype, 1, 1);
-    return value;
-}
-
-static void set(void *data, DType dtype, int64_t index, double value)
-{
-    us_store_double((char *)data + index * (int64_t)us_dtype_size(dtype), dtype, 1, &value, 1);
-}
+enum { CHANNEL_TILE = 256 };
 
 /* ---- maxima of regions ---- */
 
@@ -27,8 +17,6 @@ static void bin_of(double first, double last, int64_t bins, int64_t p, int64_t s
     *begin = (int64_t)clamped(first + floor((double)p * extent / (double)bins), (double)size);
     *end = (int64_t)clamped(first + ceil((double)(p + 1) * extent / (double)bins), (double)size);
 }
-
-enum { CHANNEL_TILE = 256 };
 
 /* The maximum over a bin of channels that follow each other, the first of them element `from` of the image's corner; NaN
  * stays. An empty bin gives 0. */
@@ -91,32 +79,55 @@ static double crop_place(const BoxCrop *work, int64_t box, int axis, int64_t i)
     return points > 0 ? first * steps + (double)i * (last - first) * steps / points : 0.5 * (first + last) * steps;
 }
 
-static double sample(const BoxCrop *work, int64_t image, double y, double x, int64_t channel)
+/* `count` channels of a pixel, from one of them on. */
+static void load_pixel(const BoxCrop *work, int64_t pixel, int64_t channel, int64_t count, double *values)
+{
+    const int64_t at = pixel * work->channels + channel;
+    us_load_double(values, (const char *)work->images + at * (int64_t)us_dtype_size(work->dtype), work->dtype, 1, count);
+}
+
+static void sample(const BoxCrop *work, int64_t image, double y, double x, int64_t channel, int64_t count, double *values)
 {
     const int64_t top = (int64_t)floor(y), left = (int64_t)floor(x);
     const int64_t bottom = (int64_t)ceil(y), right = (int64_t)ceil(x), width = work->size[1];
     const double down = y - (double)top, across = x - (double)left;
-    const int64_t base = image * work->size[0] * width;
-    const double a = get(work->images, work->dtype, (base + top * width + left) * work->channels + channel);
-    const double b = get(work->images, work->dtype, (base + top * width + right) * work->channels + channel);
-    const double c = get(work->images, work->dtype, (base + bottom * width + left) * work->channels + channel);
-    const double d = get(work->images, work->dtype, (base + bottom * width + right) * work->channels + channel);
-    const double upper = a + (b - a) * across, lower = c + (d - c) * across;
-    return upper + (lower - upper) * down;
+    const int64_t above = (image * work->size[0] + top) * width, below = (image * work->size[0] + bottom) * width;
+    double a[CHANNEL_TILE], b[CHANNEL_TILE], c[CHANNEL_TILE], d[CHANNEL_TILE];
+    load_pixel(work, above + left, channel, count, a);
+    load_pixel(work, above + right, channel, count, b);
+    load_pixel(work, below + left, channel, count, c);
+    load_pixel(work, below + right, channel, count, d);
+    for (int64_t i = 0; i < count; i++) {
+        const double upper = a[i] + (b[i] - a[i]) * across, lower = c[i] + (d[i] - c[i]) * across;
+        values[i] = upper + (lower - upper) * down;
+    }
+}
+
+static void crop_point(const BoxCrop *work, int64_t box, int64_t i, int64_t j)
+{
+    const double y = crop_place(work, box, 0, i), x = crop_place(work, box, 1, j);
+    const bool inside = y >= 0 && y <= (double)(work->size[0] - 1) && x >= 0 && x <= (double)(work->size[1] - 1);
+    const int64_t bytes = (int64_t)us_dtype_size(work->dtype);
+    char *out = (char *)work->out + ((box * work->crop[0] + i) * work->crop[1] + j) * work->channels * bytes;
+    for (int64_t c = 0; c < work->channels; c += CHANNEL_TILE) {
+        const int64_t count = work->channels - c < CHANNEL_TILE ? work->channels - c : CHANNEL_TILE;
+        double values[CHANNEL_TILE];
+        for (int64_t k = 0; k < count; k++) {
+            values[k] = work->outside;
+        }
+        if (inside) {
+            sample(work, work->box_image[box], y, x, c, count, values);
+        }
+        us_store_double(out + c * bytes, work->dtype, 1, values, count);
+    }
 }
 
 static void crop_box(void *context, int64_t box)
 {
     const BoxCrop *work = context;
     for (int64_t i = 0; i < work->crop[0]; i++) {
-        const double y = crop_place(work, box, 0, i);
         for (int64_t j = 0; j < work->crop[1]; j++) {
-            const double x = crop_place(work, box, 1, j);
-            const bool inside = y >= 0 && y <= (double)(work->size[0] - 1) && x >= 0 && x <= (double)(work->size[1] - 1);
-            for (int64_t c = 0; c < work->channels; c++) {
-                const double value = inside ? sample(work, work->box_image[box], y, x, c) : work->outside;
-                set(work->out, work->dtype, ((box * work->crop[0] + i) * work->crop[1] + j) * work->channels + c, value);
-            }
+            crop_point(work, box, i, j);
         }
     }
 }

@@ -42,8 +42,10 @@ static double step_of(const Interpolation *settings, const Axis *axis, double sc
     if (settings->align_corners) {
         return axis->out > 1 ? (double)(axis->in - 1) / (double)(axis->out - 1) : 0;
     }
-    /* more than the whole image is as good as that, and stays small enough to compute with */
-    return scale > 0 ? clamped(1 / scale, 4 * (double)axis->in) : (double)axis->in / (double)axis->out;
+    /* a place behind the whole image is as good as any other, and the weights of a filter so wide are equal: what more would be
+     * no number to compute with */
+    const double most = (settings->filter ? 0x1p53 : 4) * (double)axis->in;
+    return scale > 0 ? clamped(1 / scale, most) : (double)axis->in / (double)axis->out;
 }
 
 static double keys(double distance, double a)
@@ -67,7 +69,7 @@ static double reach_of(InterpolationMode mode, double step)
 static int64_t taps_of(const Interpolation *settings, const Axis *axis, double step)
 {
     if (settings->filter) {
-        return smaller((int64_t)ceil(reach_of(settings->mode, step)) * 2 + 1, axis->in);
+        return smaller((int64_t)clamped(ceil(reach_of(settings->mode, step)), (double)axis->in) * 2 + 1, axis->in);
     }
     return settings->mode == INTERPOLATE_CUBIC ? 4 : settings->mode == INTERPOLATE_LINEAR ? 2 : 1;
 }
@@ -76,8 +78,8 @@ static void place_filter(const Interpolation *settings, const Axis *axis, double
                          double *weights)
 {
     const double centre = ((double)o + 0.5) * step, reach = reach_of(settings->mode, step), width = step > 1 ? step : 1;
-    const int64_t first = larger((int64_t)(centre - reach + 0.5), 0);
-    const int64_t last = smaller((int64_t)(centre + reach + 0.5), axis->in);
+    const int64_t first = (int64_t)clamped(centre - reach + 0.5, (double)axis->in);
+    const int64_t last = (int64_t)clamped(centre + reach + 0.5, (double)axis->in);
     double sum = 0;
     for (int64_t t = 0; t < axis->taps; t++) {
         const bool counts = first + t < last;
