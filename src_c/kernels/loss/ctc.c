@@ -26,7 +26,7 @@ typedef struct Entry {
     const View *log_probabilities;
     int64_t *classes_of; /* by state; -1: no class */
     bool *skips;         /* by state */
-    bool *occurs;        /* by class: some state has it; NULL in the forward */
+    bool *occurs;        /* by class: some state has it; of the gradient alone, as shares */
     double *shares;      /* by class: of the paths that go through it in a step */
     /* (steps, states): of paths that reach a state, and that go on from it; both with the state's own */
     double *alpha, *beta;
