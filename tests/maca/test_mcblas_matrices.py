@@ -416,7 +416,9 @@ def test_products_that_give_a_triangle(letter, uplo):
             check("herk", trans, 1.5 * x @ x.conj().T, 0.5, scalar(1.5, real), one, a)
             check("her2k", trans, alpha * x @ y.conj().T + np.conj(alpha) * y @ x.conj().T, 0.5, factors(letter)[0],
                   one, a, b)  # fmt: skip
-            check("herkx", trans, alpha * x @ y.conj().T, 0.5, factors(letter)[0], one, a, b)
+            product = alpha * x @ y.conj().T
+            product[range(n), range(n)] = product[range(n), range(n)].real
+            check("herkx", trans, product, 0.5, factors(letter)[0], one, a, b)
 
 
 @pytest.mark.parametrize("letter", LETTERS)
@@ -503,6 +505,23 @@ def test_extensions(letter):
         assert (out == packed(full[:n], uplo)).all()
         run(f"mcblas{letter}tpttr", uplo, n, out, (back := np.zeros((n, n), dtype, order="F")), n)
         assert (back == triangle(full[:n], uplo)).all()
+
+
+@pytest.mark.parametrize("function, copies", [("herk", 1), ("her2k", 2), ("herkx", 1)])
+@pytest.mark.parametrize("uplo", [LOWER, UPPER])
+@pytest.mark.parametrize("letter", "CZ")
+def test_imaginary_parts_on_a_hermitian_diagonal_count_as_0_and_become_0(letter, uplo, function, copies):
+    n, k, dtype, real = 5, 3, LETTERS[letter], LETTERS[REAL[letter]]
+    a, c = matrix(letter, n, k, 1), matrix(letter, n, n, 2)
+    before, product = wide(c), wide(a[:n]) @ wide(a[:n]).conj().T
+    alpha = scalar(1.5, real if function == "herk" else dtype)
+    run(f"mcblas{letter}{function}", uplo, N, n, k, alpha, *(a, n + 2) * (1 if function == "herk" else 2), scalar(2, real), c,
+        n + 2)  # fmt: skip
+    assert (np.diag(c[:n]).imag == 0).all()
+    close(np.diag(c[:n]).real, 1.5 * copies * np.diag(product).real + 2 * np.diag(before[:n]).real, dtype)
+    outside = np.ones((n + 2, n), bool)
+    outside[:n] = np.triu(outside[:n], 1) if uplo == LOWER else np.tril(outside[:n], -1)
+    assert (wide(c) == before)[outside].all()
 
 
 def test_device_mode_reads_factors_on_the_stream():
