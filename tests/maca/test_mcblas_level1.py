@@ -301,3 +301,13 @@ def test_the_sample_of_the_reference():
                                  (6, 3): 336}.items():
         expected[row - 1, column - 1] = value
     assert (out == expected).all()
+
+
+@pytest.mark.parametrize("function, value", [("amax", 7), ("amin", -0.25)])
+@pytest.mark.parametrize("place", [0, 15, 16, 254, 255, 256, 8191, 8192, 20013])
+def test_the_first_of_equals_wherever_it_stands(function, place, value):
+    """Around the ends of what is compared at a time; what comes before the second one is NaN here and there."""
+    x = np.full(20014, 1.0)
+    x[[place, -1]] = value
+    x[[i for i in (3, 17, 300, 8200) if i != place]] = np.nan
+    assert reduced(f"mcblasId{function}", len(x), np.int32, x, 1) == place + 1

@@ -26,6 +26,8 @@ static char *element(const View *view, int64_t index)
     return (char *)view->data + index * stride_of(view) * (int64_t)us_dtype_size(view->dtype);
 }
 
+typedef double Pair[2];
+
 /* Elements as pairs of float64, real numbers with an imaginary part of 0. */
 static void load_pairs(const View *view, int64_t first, int64_t count, double (*pairs)[2])
 {
@@ -78,12 +80,27 @@ static bool is_packed(const View *view)
         } \
     }
 
+static void move_packed(char *x, char *y, size_t bytes, bool swaps)
+{
+    char kept[TILE];
+    if (!swaps) {
+        memmove(y, x, bytes);
+        return;
+    }
+    for (size_t at = 0; at < bytes; at += sizeof kept) {
+        const size_t part = bytes - at < sizeof kept ? bytes - at : sizeof kept;
+        memcpy(kept, y + at, part);
+        memcpy(y + at, x + at, part);
+        memcpy(x + at, kept, part);
+    }
+}
+
 static void move_elements(const Update *update, int64_t first, int64_t end)
 {
     const bool swaps = update->given.operation == VECTOR_SWAP;
     const size_t size = us_dtype_size(update->x->dtype);
-    if (!swaps && is_packed(update->x) && is_packed(update->y)) {
-        memmove(element(update->y, first), element(update->x, first), (size_t)(end - first) * size);
+    if (is_packed(update->x) && is_packed(update->y)) {
+        move_packed(element(update->x, first), element(update->y, first), (size_t)(end - first) * size, swaps);
         return;
     }
     typedef struct Sixteen {
@@ -156,8 +173,6 @@ static void update_reals(const Update *update, int64_t first, int64_t count)
     }
     us_store_double(element(update->y, first), update->y->dtype, stride_of(update->y), y, count);
 }
-
-typedef double Pair[2];
 
 /* A real factor multiplies both parts: as a complex one it would make infinity in one of them not a number in the other. */
 US_SCALAR static void multiply(const Pair a, bool is_real, const Pair b, Pair product)
@@ -264,7 +279,7 @@ KernelStatus us_vector_update(const View *views, const void *attributes)
 
 typedef struct Part {
     double value;
-    int64_t index; /* of the largest or smallest; -1: there is none */
+    int64_t index; /* of the largest term; -1: there is none */
 } Part;
 
 typedef struct Reduction {
@@ -274,29 +289,91 @@ typedef struct Reduction {
     Part *parts;
 } Reduction;
 
+/* Sizes of elements, with a minus sign where the smallest is sought, or squares. */
+static void terms_of(const Reduction *work, int64_t first, int64_t count, double *terms)
+{
+    const bool squares = work->reduction == VECTOR_NORM;
+    const double scale = work->scale, sign = work->reduction == VECTOR_SMALLEST ? -1 : 1;
+    Pair pairs[TILE];
+    if (!is_complex(work->x->dtype)) {
+        us_load_double(terms, element(work->x, first), work->x->dtype, stride_of(work->x), count);
+        for (int64_t i = 0; i < count; i++) {
+            terms[i] = squares ? terms[i] / scale * (terms[i] / scale) : sign * fabs(terms[i]);
+        }
+        return;
+    }
+    load_pairs(work->x, first, count, pairs);
+    for (int64_t i = 0; i < count; i++) {
+        const double real = pairs[i][0] / scale, imaginary = pairs[i][1] / scale;
+        terms[i] = squares ? real * real + imaginary * imaginary : sign * (fabs(real) + fabs(imaginary));
+    }
+}
+
+/* Lanes have sums of their own, so that additions need not wait for each other. */
+static void add_terms(const double *terms, int64_t count, double *sums)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
+            sums[lane] += terms[i + lane];
+        }
+    }
+    for (int lane = 0; i < count; i++, lane++) {
+        sums[lane] += terms[i];
+    }
+}
+
+static double larger_term(double term, double best)
+{
+    return term > best ? term : best; /* not where it is NaN */
+}
+
+/* The first of the largest. */
+static void take_terms(const double *terms, int64_t count, int64_t index, Part *part)
+{
+    double lanes[LANES], best = part->value;
+    int64_t i = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        lanes[lane] = best;
+    }
+    for (; i + LANES <= count; i += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
+            lanes[lane] = larger_term(terms[i + lane], lanes[lane]);
+        }
+    }
+    for (; i < count; i++) {
+        best = larger_term(terms[i], best);
+    }
+    for (int lane = 0; lane < LANES; lane++) {
+        best = larger_term(lanes[lane], best);
+    }
+    const bool found = best > part->value || part->index < 0; /* minus infinity can be the largest */
+    for (i = 0; found && i < count; i++) {
+        if (terms[i] == best) {
+            *part = (Part){best, index + i};
+            break;
+        }
+    }
+}
+
 static void reduce_block(void *context, int64_t block)
 {
     const Reduction *work = context;
     const int64_t end = smaller(length_of(work->x), (block + 1) * BLOCK);
-    const bool smallest = work->reduction == VECTOR_SMALLEST;
-    Part part = {work->reduction == VECTOR_LARGEST ? -INFINITY : smallest ? INFINITY : 0, -1};
-    double x[TILE][2];
+    const bool adds = work->reduction < VECTOR_LARGEST;
+    Part part = {adds ? 0 : -INFINITY, -1};
+    double terms[TILE], sums[LANES] = {0};
     for (int64_t first = block * BLOCK; first < end; first += TILE) {
         const int64_t count = smaller(end - first, TILE);
-        load_pairs(work->x, first, count, x);
-        for (int64_t i = 0; i < count; i++) {
-            const double size = fabs(x[i][0]) + fabs(x[i][1]);
-            if (work->reduction == VECTOR_ABSOLUTE_SUM) {
-                part.value += size;
-            } else if (work->reduction == VECTOR_NORM) {
-                const double real = x[i][0] / work->scale, imaginary = x[i][1] / work->scale;
-                part.value += real * real + imaginary * imaginary;
-            } else if (smallest ? size < part.value : size > part.value) {
-                part = (Part){size, first + i};
-            } else if (part.index < 0 && size == part.value) {
-                part.index = first + i; /* infinity can be the smallest */
-            }
+        terms_of(work, first, count, terms);
+        if (adds) {
+            add_terms(terms, count, sums);
+        } else {
+            take_terms(terms, count, first, &part);
         }
+    }
+    for (int lane = 0; lane < LANES; lane++) {
+        part.value += sums[lane];
     }
     work->parts[block] = part;
 }
@@ -313,8 +390,7 @@ static Part reduce(VectorReduction reduction, const View *x, double scale, Part 
             whole.value += part->value;
             continue;
         }
-        const bool better = reduction == VECTOR_SMALLEST ? part->value < whole.value : part->value > whole.value;
-        if (part->index >= 0 && (whole.index < 0 || better)) {
+        if (part->index >= 0 && (whole.index < 0 || part->value > whole.value)) {
             whole = *part;
         }
     }
