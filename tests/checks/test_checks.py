@@ -114,21 +114,47 @@ def test_programs_that_synchronise_have_no_findings(stack, source):
     assert [line for line in done.stderr.splitlines() if ": check " in line] == []
 
 
-def test_descriptors_that_are_left_are_listed():
-    source = native.work_folder() / "left.c"
-    source.write_text("""
-#include <mcdnn/mcdnn.h>
-int main(void)
-{
-    mcdnnHandle_t handle;
-    mcdnnTensorDescriptor_t x;
-    return mcdnnCreate(&handle) + mcdnnCreateTensorDescriptor(&x);
-}
-""")
-    program = native.build_vendor(source, "maca")
-    done = native.run([program], {"UNDERSTUDY_CHECK": "leak"})
-    assert done.returncode == 0
-    assert "check leak: 1 mcDNN handles" in done.stderr and "check leak: 1 tensor descriptors" in done.stderr
+# What makes an object, and what one that is left is called.
+LEFT = {
+    "mcdnnCreate(it)": "mcDNN handles",
+    **{f"mcdnnCreate{name}(it)": what for name, what in {
+        "TensorDescriptor": "tensor descriptors", "ActivationDescriptor": "activation descriptors",
+        "PoolingDescriptor": "pooling descriptors", "DropoutDescriptor": "dropout descriptors",
+        "LRNDescriptor": "LRN descriptors", "SpatialTransformerDescriptor": "spatial transformer descriptors",
+        "OpTensorDescriptor": "operation descriptors", "ReduceTensorDescriptor": "reduction descriptors",
+        "FilterDescriptor": "filter descriptors", "AlgorithmDescriptor": "algorithm descriptors",
+        "TensorTransformDescriptor": "tensor transform descriptors", "ConvolutionDescriptor": "convolution descriptors",
+        "RNNDescriptor": "RNN descriptors", "RNNDataDescriptor": "RNN data descriptors",
+        "CTCLossDescriptor": "CTC loss descriptors"}.items()},
+    "mcdnnCreateAlgorithmPerformance(it, 1)": "algorithm performances",
+    "mcdnnCreateFusedOpsConstParamPack(it, 0)": "packs of constants",
+    "mcdnnCreateFusedOpsVariantParamPack(it, 0)": "packs of variants",
+    "mcdnnCreateFusedOpsPlan(it, 0)": "plans of fused operations",
+    "mcblasCreate(it)": "mcBLAS handles",
+    "mcblasLtCreate(it)": "mcBLASLt handles",
+    "mcblasLtMatmulDescCreate(it, 68, 0)": "descriptions of products",
+    "mcblasLtMatrixLayoutCreate(it, 0, 2, 2, 2)": "matrix layouts",
+    "mcblasLtMatmulPreferenceCreate(it)": "preferences of products",
+    "mcblasLtMatrixTransformDescCreate(it, 0)": "descriptions of transforms",
+    "mcGraphInstantiate(it, graph, ffi.NULL, ffi.NULL, 0)": "executable graphs",
+}  # fmt: skip
+LEAVES = """
+from understudy.kit.prototypes import prototype
+from understudy.maca import ffi, lib
+stream, graph = ffi.new("mcStream_t *"), ffi.new("mcGraph_t *")
+assert lib.mcStreamCreate(stream) == lib.mcStreamBeginCapture(stream[0], 0) == lib.mcStreamEndCapture(stream[0], graph) == 0
+graph = graph[0]
+for call in CALLS:
+    it = ffi.new(prototype("maca", call.split("(")[0]).parameters[0].kind)
+    assert eval("lib." + call) == 0, call
+"""
+
+
+def test_objects_that_are_left_are_listed():
+    source = LEAVES.replace("CALLS", repr(list(LEFT)))
+    done = run_isolated([sys.executable, "-c", source], {"UNDERSTUDY_CHECK": "leak"})
+    listed = re.findall(r"check leak: 1 (.*) not destroyed", done.stderr)
+    assert sorted(listed) == sorted([*LEFT.values(), "streams"])
 
 
 FRESH = """

@@ -83,6 +83,61 @@ def test_dot_axpy_copy_swap(letter, steps):
     assert (picked(a, n, steps[0]) == ys).all() and (picked(b, n, steps[1]) == xs).all()
 
 
+@pytest.mark.parametrize("n", [1, 7, 100000])  # more than a block of a thread
+def test_a_step_of_0_is_one_element_that_changes_n_times(n):
+    x = drawn(n, np.float64, 1).round(2)
+    run("mcblasDcopy", n, x, 1, (y := np.zeros(1)), 0)
+    assert y[0] == x[-1]
+    whole = np.arange(1.0, n + 1)
+    run("mcblasDaxpy", n, scalar(2, np.float64), whole, 1, (y := np.array([10.0])), 0)
+    assert y[0] == 10 + n * (n + 1)
+    run("mcblasDswap", n, (a := x.copy()), 1, (y := np.array([5.0])), 0)
+    assert a.tolist() == [5.0, *x[:-1]] and y[0] == x[-1]
+    run("mcblasDrot", n, (a := x.copy()), 1, (y := np.array([1.0])), 0, scalar(0, np.float64), scalar(1, np.float64))
+    before = np.array([1.0, *-x[:-1]])  # each one is the last one's -x
+    assert a.tolist() == before.tolist() and y[0] == -x[-1]
+
+
+@pytest.mark.parametrize("letter", "CZ")
+def test_real_factors_multiply_the_parts_of_complex_numbers_apart(letter):
+    dtype, real = LETTERS[letter], LETTERS[REAL[letter]]
+    inf = np.inf
+    x = np.array([complex(inf, 1), complex(-2, -inf), complex(0.0, -0.0)], dtype)
+    run(f"mcblas{letter}{REAL[letter].lower()}scal", 3, scalar(-2, real), (out := x.copy()), 1)
+    assert str(out.real.tolist()) == "[-inf, 4.0, -0.0]" and str(out.imag.tolist()) == "[-2.0, inf, 0.0]"
+    zeros = np.zeros(3, dtype)
+    for function, s in ((f"mcblas{letter}rot", scalar(2j, dtype)), (f"mcblas{letter}{REAL[letter].lower()}rot", scalar(2, real))):
+        run(function, 3, (a := x.copy()), 1, (b := zeros.copy()), 1, scalar(3, real), s)
+        assert a.real.tolist()[:2] == [inf, -6] and a.imag.tolist()[:2] == [3, -inf]
+    assert b.real.tolist()[:2] == [-inf, 4] and b.imag.tolist()[:2] == [-2, inf]  # of the real one
+
+
+def test_scaling_keeps_the_sign_of_zeros():
+    run("mcblasDscal", 2, scalar(1, np.float64), (x := np.array([-0.0, 0.0])), 1)
+    assert np.signbit(x).tolist() == [True, False]
+
+
+def test_a_factor_of_0_on_the_device_reads_no_x():
+    own = made("mcblasHandle_t", lib.mcblasCreate)
+    ok(lib.mcblasSetPointerMode(own, lib.MCBLAS_POINTER_MODE_DEVICE))
+    for alpha, expected in ((0, [1, 2]), (1, [np.nan, np.nan])):
+        run("mcblasSaxpy", 2, np.float32([alpha]), np.float32([np.nan, np.nan]), 1, (y := np.float32([1, 2])), 1, on=own)
+        np.testing.assert_array_equal(y, expected)
+    ok(lib.mcblasDestroy(own))
+
+
+def test_rotations_from_numbers_at_the_end_of_the_range():
+    a, b, c, s = (np.array([v]) for v in (1e308, 1e308, 0.0, 0.0))
+    run("mcblasDrotg", *map(Host, (a, b, c, s)))
+    np.testing.assert_allclose([*a, *c, *s], [2**0.5 * 1e308, 0.5**0.5, 0.5**0.5], rtol=1e-15)
+    a, b, c, s = (np.array([v]) for v in (np.nan, 0.0, 0.0, 0.0))
+    run("mcblasDrotg", *map(Host, (a, b, c, s)))
+    assert np.isnan([*a, *c]).all()
+    values = [np.array([v]) for v in (np.inf, 1.0, 1.0, 1.0)]
+    run("mcblasDrotmg", *map(Host, (*values, np.zeros(5))))  # rescaling comes to an end
+    assert not np.isfinite(values[0][0])
+
+
 def test_worked_numbers():
     """mcblas 5."""
     y = np.float32([10, 20, 30, 40, 50])
@@ -246,3 +301,13 @@ def test_the_sample_of_the_reference():
                                  (6, 3): 336}.items():
         expected[row - 1, column - 1] = value
     assert (out == expected).all()
+
+
+@pytest.mark.parametrize("function, value", [("amax", 7), ("amin", -0.25)])
+@pytest.mark.parametrize("place", [0, 15, 16, 254, 255, 256, 8191, 8192, 20013])
+def test_the_first_of_equals_wherever_it_stands(function, place, value):
+    """Around the ends of what is compared at a time; what comes before the second one is NaN here and there."""
+    x = np.full(20014, 1.0)
+    x[[place, -1]] = value
+    x[[i for i in (3, 17, 300, 8200) if i != place]] = np.nan
+    assert reduced(f"mcblasId{function}", len(x), np.int32, x, 1) == place + 1

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.conformance.harness import run_python
 from tests.maca.mcblas_support import C, LEFT, LETTERS, LOWER, N, REAL, RIGHT, TYPES, UPPER, Device, Host, T, close, drawn, op, \
     run, scalar
 from tests.maca.runtime_support import made, ok
@@ -416,7 +417,9 @@ def test_products_that_give_a_triangle(letter, uplo):
             check("herk", trans, 1.5 * x @ x.conj().T, 0.5, scalar(1.5, real), one, a)
             check("her2k", trans, alpha * x @ y.conj().T + np.conj(alpha) * y @ x.conj().T, 0.5, factors(letter)[0],
                   one, a, b)  # fmt: skip
-            check("herkx", trans, alpha * x @ y.conj().T, 0.5, factors(letter)[0], one, a, b)
+            product = alpha * x @ y.conj().T
+            product[range(n), range(n)] = product[range(n), range(n)].real
+            check("herkx", trans, product, 0.5, factors(letter)[0], one, a, b)
 
 
 @pytest.mark.parametrize("letter", LETTERS)
@@ -503,6 +506,52 @@ def test_extensions(letter):
         assert (out == packed(full[:n], uplo)).all()
         run(f"mcblas{letter}tpttr", uplo, n, out, (back := np.zeros((n, n), dtype, order="F")), n)
         assert (back == triangle(full[:n], uplo)).all()
+
+
+@pytest.mark.parametrize("function, copies", [("herk", 1), ("her2k", 2), ("herkx", 1)])
+@pytest.mark.parametrize("uplo", [LOWER, UPPER])
+@pytest.mark.parametrize("letter", "CZ")
+def test_imaginary_parts_on_a_hermitian_diagonal_count_as_0_and_become_0(letter, uplo, function, copies):
+    n, k, dtype, real = 5, 3, LETTERS[letter], LETTERS[REAL[letter]]
+    a, c = matrix(letter, n, k, 1), matrix(letter, n, n, 2)
+    before, product = wide(c), wide(a[:n]) @ wide(a[:n]).conj().T
+    alpha = scalar(1.5, real if function == "herk" else dtype)
+    run(f"mcblas{letter}{function}", uplo, N, n, k, alpha, *(a, n + 2) * (1 if function == "herk" else 2), scalar(2, real), c,
+        n + 2)  # fmt: skip
+    assert (np.diag(c[:n]).imag == 0).all()
+    close(np.diag(c[:n]).real, 1.5 * copies * np.diag(product).real + 2 * np.diag(before[:n]).real, dtype)
+    outside = np.ones((n + 2, n), bool)
+    outside[:n] = np.triu(outside[:n], 1) if uplo == LOWER else np.tril(outside[:n], -1)
+    assert (wide(c) == before)[outside].all()
+
+
+# A matrix of 2^30 + 1 columns, 2^30 elements apart, of which an array of pointers has one element: 2^64 bytes and one element
+# more. The rest of the call reads nothing. A fault stays on the device of its process: another process.
+COLUMNS_BEYOND_MEMORY = """
+import numpy as np
+from tests.maca.mcblas_support import N, RIGHT, Device, handle
+from understudy.maca import ffi, last_error, lib
+def table():
+    matrix = Device(np.ones(1, np.complex128))
+    return ffi.cast("void *", Device(np.array([int(ffi.cast("uintptr_t", matrix.address))], np.uint64)).address)
+zero, info, n, leading = ffi.new("mcDoubleComplex *"), ffi.new("int *"), COLUMNS, 1 << 30
+calls = {
+    "gemm": lambda: lib.mcblasZgemmBatched(handle(), N, N, 1, n, 0, zero, ffi.NULL, 1, ffi.NULL, 1, zero, table(), leading, 1),
+    "gemv": lambda: lib.mcblasZgemvBatched(handle(), N, n, 1, zero, ffi.NULL, n, ffi.NULL, 1, zero, table(), leading, 1),
+    "trsm": lambda: lib.mcblasZtrsmBatched(handle(), RIGHT, 0, N, 0, 1, n, zero, ffi.NULL, n, table(), leading, 1),
+    "getrs": lambda: lib.mcblasZgetrsBatched(handle(), N, 1, n, table(), 1, ffi.NULL, table(), leading, info, 1),
+}
+assert calls["FUNCTION"]() == 0
+print(lib.mcDeviceSynchronize() == lib.mcErrorIllegalAddress, last_error().text)
+"""
+
+
+@pytest.mark.parametrize("function, name", [("gemm", "Carray"), ("gemv", "yarray"), ("trsm", "B"), ("getrs", "Barray")])
+def test_columns_beyond_all_memory_are_a_fault(function, name):
+    source = COLUMNS_BEYOND_MEMORY.replace("FUNCTION", function)
+    assert run_python(source.replace("COLUMNS", "1"), {}).startswith("False")
+    found = run_python(source.replace("COLUMNS", "(1 << 30) + 1"), {})
+    assert found.startswith("True") and f"{name}: " in found, found
 
 
 def test_device_mode_reads_factors_on_the_stream():

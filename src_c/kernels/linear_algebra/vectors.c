@@ -26,6 +26,8 @@ static char *element(const View *view, int64_t index)
     return (char *)view->data + index * stride_of(view) * (int64_t)us_dtype_size(view->dtype);
 }
 
+typedef double Pair[2];
+
 /* Elements as pairs of float64, real numbers with an imaginary part of 0. */
 static void load_pairs(const View *view, int64_t first, int64_t count, double (*pairs)[2])
 {
@@ -57,126 +59,219 @@ static void store_pairs(const View *view, int64_t first, int64_t count, double (
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
 typedef struct Update {
-    VectorOperation operation;
-    double scalars[VECTOR_SCALARS][2];
+    VectorUpdate given;
     const View *x, *y;
 } Update;
 
+static bool is_packed(const View *view)
+{
+    return stride_of(view) == 1;
+}
+
+#define MOVE_LOOP(type) \
+    for (; first < end; first++) { \
+        char *x = element(update->x, first), *y = element(update->y, first); \
+        type source, kept; \
+        memcpy(&source, x, sizeof source); \
+        memcpy(&kept, y, sizeof kept); \
+        memcpy(y, &source, sizeof source); \
+        if (swaps) { \
+            memcpy(x, &kept, sizeof kept); \
+        } \
+    }
+
+static void move_packed(char *x, char *y, size_t bytes, bool swaps)
+{
+    char kept[TILE];
+    if (!swaps) {
+        memmove(y, x, bytes);
+        return;
+    }
+    for (size_t at = 0; at < bytes; at += sizeof kept) {
+        const size_t part = bytes - at < sizeof kept ? bytes - at : sizeof kept;
+        memcpy(kept, y + at, part);
+        memcpy(y + at, x + at, part);
+        memcpy(x + at, kept, part);
+    }
+}
+
 static void move_elements(const Update *update, int64_t first, int64_t end)
 {
+    const bool swaps = update->given.operation == VECTOR_SWAP;
     const size_t size = us_dtype_size(update->x->dtype);
-    char kept[LARGEST_ELEMENT];
-    for (; first < end; first++) {
-        char *x = element(update->x, first), *y = element(update->y, first);
-        memcpy(kept, y, size);
-        memcpy(y, x, size);
-        if (update->operation == VECTOR_SWAP) {
-            memcpy(x, kept, size);
-        }
+    if (is_packed(update->x) && is_packed(update->y)) {
+        move_packed(element(update->x, first), element(update->y, first), (size_t)(end - first) * size, swaps);
+        return;
+    }
+    typedef struct Sixteen {
+        uint64_t halves[2];
+    } Sixteen;
+    switch (size) {
+    case 2: MOVE_LOOP(uint16_t) break;
+    case 4: MOVE_LOOP(uint32_t) break;
+    case 8: MOVE_LOOP(uint64_t) break;
+    default: MOVE_LOOP(Sixteen) break;
     }
 }
 
-US_SCALAR static void add_product(double *sum, const double *a, const double *b)
-{
-    const double real = a[0] * b[0] - a[1] * b[1], imaginary = a[0] * b[1] + a[1] * b[0];
-    sum[0] += real;
-    sum[1] += imaginary;
-}
-
-US_SCALAR static void scale_pairs(const double *factor, double (*x)[2], int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        double product[2] = {0, 0};
-        add_product(product, factor, x[i]);
-        memcpy(x[i], product, sizeof product);
-    }
-}
-
-US_SCALAR static void add_scaled_pairs(const double *factor, double (*x)[2], double (*y)[2], int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        add_product(y[i], factor, x[i]);
-    }
-}
-
-/* x = a * x + b * y, y = c * x + d * y. */
-US_SCALAR static void transform_pairs(const double (*matrix)[2], double (*x)[2], double (*y)[2], int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        double first[2] = {0, 0}, second[2] = {0, 0};
-        add_product(first, matrix[0], x[i]);
-        add_product(first, matrix[1], y[i]);
-        add_product(second, matrix[2], x[i]);
-        add_product(second, matrix[3], y[i]);
-        memcpy(x[i], first, sizeof first);
-        memcpy(y[i], second, sizeof second);
-    }
-}
-
-/* The matrix of a modified rotation: which elements are given follows from the flag. False: nothing is to be done. */
-static bool modified_rotation(const double (*param)[2], double (*matrix)[2])
-{
-    const double flag = param[0][0];
-    if (flag == -2) {
-        return false;
-    }
-    memset(matrix, 0, 4 * sizeof *matrix);
-    matrix[0][0] = flag == 0 ? 1 : param[1][0];
-    matrix[1][0] = flag == 1 ? 1 : param[3][0];
-    matrix[2][0] = flag == 1 ? -1 : param[2][0];
-    matrix[3][0] = flag == 0 ? 1 : param[4][0];
-    return true;
-}
-
-static void rotate(const Update *update, double (*x)[2], double (*y)[2], int64_t count)
+/* The matrix of a rotation, x = m0 * x + m1 * y, y = m2 * x + m3 * y. Of a modified one, which elements are given follows
+ * from the flag. False: nothing is to be done. */
+static bool rotation_of(const VectorUpdate *update, double (*matrix)[2])
 {
     const double (*s)[2] = update->scalars;
-    double matrix[4][2] = {{s[0][0], s[0][1]}, {s[1][0], s[1][1]}, {-s[1][0], s[1][1]}, {s[0][0], s[0][1]}};
-    if (update->operation == VECTOR_ROTATE || modified_rotation(s, matrix)) {
-        transform_pairs((const double (*)[2])matrix, x, y, count);
+    const double flag = s[0][0];
+    memset(matrix, 0, 4 * sizeof *matrix);
+    if (update->operation == VECTOR_ROTATE) {
+        memcpy(matrix[0], s[0], sizeof *matrix);
+        memcpy(matrix[1], s[1], sizeof *matrix);
+        matrix[2][0] = -s[1][0];
+        matrix[2][1] = s[1][1];
+        memcpy(matrix[3], s[0], sizeof *matrix);
+        return true;
+    }
+    matrix[0][0] = flag == 0 ? 1 : s[1][0];
+    matrix[1][0] = flag == 1 ? 1 : s[3][0];
+    matrix[2][0] = flag == 1 ? -1 : s[2][0];
+    matrix[3][0] = flag == 0 ? 1 : s[4][0];
+    return flag != -2;
+}
+
+static void rotate_reals(const VectorUpdate *update, double *x, double *y, int64_t count)
+{
+    double m[4][2];
+    if (!rotation_of(update, m)) {
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const double first = m[0][0] * x[i] + m[1][0] * y[i], second = m[2][0] * x[i] + m[3][0] * y[i];
+        x[i] = first;
+        y[i] = second;
+    }
+}
+
+static void update_reals(const Update *update, int64_t first, int64_t count)
+{
+    const VectorOperation operation = update->given.operation;
+    const double factor = update->given.scalars[0][0];
+    double x[TILE], y[TILE];
+    us_load_double(x, element(update->x, first), update->x->dtype, stride_of(update->x), count);
+    if (operation == VECTOR_SCALE) {
+        for (int64_t i = 0; i < count; i++) {
+            x[i] *= factor;
+        }
+        us_store_double(element(update->x, first), update->x->dtype, stride_of(update->x), x, count);
+        return;
+    }
+    us_load_double(y, element(update->y, first), update->y->dtype, stride_of(update->y), count);
+    if (operation == VECTOR_AXPY) {
+        for (int64_t i = 0; i < count; i++) {
+            y[i] += factor * x[i];
+        }
+    } else {
+        rotate_reals(&update->given, x, y, count);
+        us_store_double(element(update->x, first), update->x->dtype, stride_of(update->x), x, count);
+    }
+    us_store_double(element(update->y, first), update->y->dtype, stride_of(update->y), y, count);
+}
+
+/* A real factor multiplies both parts: as a complex one it would make infinity in one of them not a number in the other. */
+US_SCALAR static void multiply(const Pair a, bool is_real, const Pair b, Pair product)
+{
+    product[0] = is_real ? a[0] * b[0] : a[0] * b[0] - a[1] * b[1];
+    product[1] = is_real ? a[0] * b[1] : a[0] * b[1] + a[1] * b[0];
+}
+
+/* a * x + b * y */
+US_SCALAR static void combine(const Pair a, bool a_is_real, const Pair x, const Pair b, bool b_is_real, const Pair y,
+                              Pair sum)
+{
+    Pair first, second;
+    multiply(a, a_is_real, x, first);
+    multiply(b, b_is_real, y, second);
+    sum[0] = first[0] + second[0];
+    sum[1] = first[1] + second[1];
+}
+
+static void update_pairs(const Update *update, int64_t first, int64_t count)
+{
+    const VectorOperation operation = update->given.operation;
+    const bool *real = update->given.real;
+    const Pair *factor = &update->given.scalars[0];
+    Pair x[TILE], y[TILE], matrix[4], made;
+    load_pairs(update->x, first, count, x);
+    if (operation != VECTOR_SCALE) {
+        load_pairs(update->y, first, count, y);
+    }
+    if (operation == VECTOR_ROTATE) {
+        rotation_of(&update->given, matrix);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (operation == VECTOR_SCALE) {
+            multiply(*factor, real[0], x[i], made);
+            memcpy(x[i], made, sizeof made);
+        } else if (operation == VECTOR_AXPY) {
+            multiply(*factor, real[0], x[i], made);
+            y[i][0] += made[0];
+            y[i][1] += made[1];
+        } else {
+            combine(matrix[0], real[0], x[i], matrix[1], real[1], y[i], made);
+            combine(matrix[2], real[1], x[i], matrix[3], real[0], y[i], y[i]);
+            memcpy(x[i], made, sizeof made);
+        }
+    }
+    if (operation != VECTOR_AXPY) {
+        store_pairs(update->x, first, count, x);
+    }
+    if (operation != VECTOR_SCALE) {
+        store_pairs(update->y, first, count, y);
+    }
+}
+
+static void update_range(const Update *update, int64_t first, int64_t end)
+{
+    const VectorOperation operation = update->given.operation;
+    if (operation == VECTOR_COPY || operation == VECTOR_SWAP) {
+        move_elements(update, first, end);
+        return;
+    }
+    for (; first < end; first += TILE) {
+        (is_complex(update->x->dtype) ? update_pairs : update_reals)(update, first, smaller(end - first, TILE));
     }
 }
 
 static void update_block(void *context, int64_t block)
 {
     const Update *update = context;
-    const int64_t end = smaller(length_of(update->x), (block + 1) * BLOCK);
-    if (update->operation == VECTOR_COPY || update->operation == VECTOR_SWAP) {
-        move_elements(update, block * BLOCK, end);
-        return;
-    }
-    double x[TILE][2], y[TILE][2];
-    for (int64_t first = block * BLOCK; first < end; first += TILE) {
-        const int64_t count = smaller(end - first, TILE);
-        load_pairs(update->x, first, count, x);
-        if (update->operation == VECTOR_SCALE) {
-            scale_pairs(update->scalars[0], x, count);
-            store_pairs(update->x, first, count, x);
-            continue;
-        }
-        load_pairs(update->y, first, count, y);
-        if (update->operation == VECTOR_AXPY) {
-            add_scaled_pairs(update->scalars[0], x, y, count);
-        } else {
-            rotate(update, x, y, count);
-            store_pairs(update->x, first, count, x);
-        }
-        store_pairs(update->y, first, count, y);
-    }
+    update_range(update, block * BLOCK, smaller(length_of(update->x), (block + 1) * BLOCK));
+}
+
+/* A written vector with a step of 0 is one element, which every step changes: one after the other, as the BLAS does. */
+static bool goes_in_order(const Update *update)
+{
+    const bool writes_x = update->given.operation != VECTOR_COPY && update->given.operation != VECTOR_AXPY;
+    return (writes_x && stride_of(update->x) == 0) || (!us_view_is_absent(update->y) && stride_of(update->y) == 0);
 }
 
 KernelStatus us_vector_update(const View *views, const void *attributes)
 {
-    const VectorUpdate *given = attributes;
-    Update update = {.operation = given->operation, .x = &views[0], .y = &views[1]};
-    memcpy(update.scalars, given->scalars, sizeof update.scalars);
+    Update update = {.given = *(const VectorUpdate *)attributes, .x = &views[0], .y = &views[1]};
     for (int i = 0; i < 2; i++) {
         const View *scalar = &views[2 + i];
         if (!us_view_is_absent(scalar)) {
-            load_pairs(scalar, 0, length_of(scalar), update.scalars + i);
+            load_pairs(scalar, 0, length_of(scalar), update.given.scalars + i);
         }
     }
-    us_parallel((length_of(update.x) + BLOCK - 1) / BLOCK, update_block, &update);
+    const int64_t length = length_of(update.x);
+    if (update.given.operation == VECTOR_AXPY && is_zero(update.given.scalars[0])) {
+        return KERNEL_OK; /* x is not read */
+    }
+    if (goes_in_order(&update)) {
+        for (int64_t i = 0; i < length; i++) {
+            update_range(&update, i, i + 1);
+        }
+        return KERNEL_OK;
+    }
+    us_parallel((length + BLOCK - 1) / BLOCK, update_block, &update);
     return KERNEL_OK;
 }
 
@@ -184,7 +279,7 @@ KernelStatus us_vector_update(const View *views, const void *attributes)
 
 typedef struct Part {
     double value;
-    int64_t index; /* of the largest or smallest; -1: there is none */
+    int64_t index; /* of the largest term; -1: there is none */
 } Part;
 
 typedef struct Reduction {
@@ -194,29 +289,91 @@ typedef struct Reduction {
     Part *parts;
 } Reduction;
 
+/* Sizes of elements, with a minus sign where the smallest is sought, or squares. */
+static void terms_of(const Reduction *work, int64_t first, int64_t count, double *terms)
+{
+    const bool squares = work->reduction == VECTOR_NORM;
+    const double scale = work->scale, sign = work->reduction == VECTOR_SMALLEST ? -1 : 1;
+    Pair pairs[TILE];
+    if (!is_complex(work->x->dtype)) {
+        us_load_double(terms, element(work->x, first), work->x->dtype, stride_of(work->x), count);
+        for (int64_t i = 0; i < count; i++) {
+            terms[i] = squares ? terms[i] / scale * (terms[i] / scale) : sign * fabs(terms[i]);
+        }
+        return;
+    }
+    load_pairs(work->x, first, count, pairs);
+    for (int64_t i = 0; i < count; i++) {
+        const double real = pairs[i][0] / scale, imaginary = pairs[i][1] / scale;
+        terms[i] = squares ? real * real + imaginary * imaginary : sign * (fabs(real) + fabs(imaginary));
+    }
+}
+
+/* Lanes have sums of their own, so that additions need not wait for each other. */
+static void add_terms(const double *terms, int64_t count, double *sums)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
+            sums[lane] += terms[i + lane];
+        }
+    }
+    for (int lane = 0; i < count; i++, lane++) {
+        sums[lane] += terms[i];
+    }
+}
+
+static double larger_term(double term, double best)
+{
+    return term > best ? term : best; /* not where it is NaN */
+}
+
+/* The first of the largest. */
+static void take_terms(const double *terms, int64_t count, int64_t index, Part *part)
+{
+    double lanes[LANES], best = part->value;
+    int64_t i = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        lanes[lane] = best;
+    }
+    for (; i + LANES <= count; i += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
+            lanes[lane] = larger_term(terms[i + lane], lanes[lane]);
+        }
+    }
+    for (; i < count; i++) {
+        best = larger_term(terms[i], best);
+    }
+    for (int lane = 0; lane < LANES; lane++) {
+        best = larger_term(lanes[lane], best);
+    }
+    const bool found = best > part->value || part->index < 0; /* minus infinity can be the largest */
+    for (i = 0; found && i < count; i++) {
+        if (terms[i] == best) {
+            *part = (Part){best, index + i};
+            break;
+        }
+    }
+}
+
 static void reduce_block(void *context, int64_t block)
 {
     const Reduction *work = context;
     const int64_t end = smaller(length_of(work->x), (block + 1) * BLOCK);
-    const bool smallest = work->reduction == VECTOR_SMALLEST;
-    Part part = {work->reduction == VECTOR_LARGEST ? -INFINITY : smallest ? INFINITY : 0, -1};
-    double x[TILE][2];
+    const bool adds = work->reduction < VECTOR_LARGEST;
+    Part part = {adds ? 0 : -INFINITY, -1};
+    double terms[TILE], sums[LANES] = {0};
     for (int64_t first = block * BLOCK; first < end; first += TILE) {
         const int64_t count = smaller(end - first, TILE);
-        load_pairs(work->x, first, count, x);
-        for (int64_t i = 0; i < count; i++) {
-            const double size = fabs(x[i][0]) + fabs(x[i][1]);
-            if (work->reduction == VECTOR_ABSOLUTE_SUM) {
-                part.value += size;
-            } else if (work->reduction == VECTOR_NORM) {
-                const double real = x[i][0] / work->scale, imaginary = x[i][1] / work->scale;
-                part.value += real * real + imaginary * imaginary;
-            } else if (smallest ? size < part.value : size > part.value) {
-                part = (Part){size, first + i};
-            } else if (part.index < 0 && size == part.value) {
-                part.index = first + i; /* infinity can be the smallest */
-            }
+        terms_of(work, first, count, terms);
+        if (adds) {
+            add_terms(terms, count, sums);
+        } else {
+            take_terms(terms, count, first, &part);
         }
+    }
+    for (int lane = 0; lane < LANES; lane++) {
+        part.value += sums[lane];
     }
     work->parts[block] = part;
 }
@@ -233,8 +390,7 @@ static Part reduce(VectorReduction reduction, const View *x, double scale, Part 
             whole.value += part->value;
             continue;
         }
-        const bool better = reduction == VECTOR_SMALLEST ? part->value < whole.value : part->value > whole.value;
-        if (part->index >= 0 && (whole.index < 0 || better)) {
+        if (part->index >= 0 && (whole.index < 0 || part->value > whole.value)) {
             whole = *part;
         }
     }
@@ -306,13 +462,11 @@ KernelStatus us_vector_sum(const View *views, const void *attributes)
 
 /* ---- rotations from scalars -------------------------------------------------------------------------------------- */
 
-typedef double Pair[2];
-
 /* r, c, s with r = c * a + s * b, 0 = -s * a + c * b, and z from which c and s follow (BLAS, drotg). */
 static void real_rotation(double *a, double *b, double *c, double *s)
 {
-    const double scale = fabs(*a) + fabs(*b);
-    if (scale == 0) {
+    const double scale = fabs(*a) > fabs(*b) ? fabs(*a) : fabs(*b); /* their sum could overflow */
+    if (*a == 0 && *b == 0) {
         *c = 1;
         *s = *a = *b = 0;
         return;
@@ -340,8 +494,7 @@ static void complex_rotation(Pair a, const Pair b, double *c, Pair s)
     const double length = complex_abs_double(complex_of(size, complex_abs_double(complex_of(b[0], b[1]))));
     const Pair direction = {a[0] / size, a[1] / size}, conjugate = {b[0] / length, -b[1] / length};
     *c = size / length;
-    s[0] = s[1] = 0;
-    add_product(s, direction, conjugate);
+    multiply(direction, false, conjugate, s);
     a[0] = direction[0] * length;
     a[1] = direction[1] * length;
 }
@@ -350,7 +503,7 @@ static void complex_rotation(Pair a, const Pair b, double *c, Pair s)
 static void rescale(double *d, double *x, double *first, double *second, double *flag)
 {
     enum { STEP = 4096 };
-    while (*d != 0 && (fabs(*d) <= 1.0 / STEP / STEP || fabs(*d) >= (double)STEP * STEP)) {
+    while (*d != 0 && isfinite(*d) && (fabs(*d) <= 1.0 / STEP / STEP || fabs(*d) >= (double)STEP * STEP)) {
         const bool small = fabs(*d) <= 1.0 / STEP / STEP;
         *flag = -1;
         *d *= small ? (double)STEP * STEP : 1.0 / STEP / STEP;

@@ -9,7 +9,7 @@
 typedef enum VectorOperation {
     VECTOR_COPY,     /* y = x */
     VECTOR_SWAP,
-    VECTOR_AXPY,     /* y = s0 * x + y */
+    VECTOR_AXPY,     /* y = s0 * x + y; with s0 = 0 x is not read */
     VECTOR_SCALE,    /* x = s0 * x */
     VECTOR_ROTATE,   /* x = s0 * x + s1 * y, y = -conj(s1) * x + s0 * y */
     VECTOR_ROTATE_MODIFIED, /* s0 has five elements: flag, h11, h21, h12, h22 */
@@ -19,6 +19,7 @@ enum { VECTOR_SCALARS = 5 };
 typedef struct VectorUpdate {
     VectorOperation operation;
     double scalars[VECTOR_SCALARS][2]; /* one after the other: s0, s1, or the five of s0 */
+    bool real[2];                      /* s0, s1 are real numbers, which multiply the parts of complex ones apart */
 } VectorUpdate;
 Kernel us_vector_update;
 

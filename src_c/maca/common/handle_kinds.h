@@ -27,6 +27,10 @@ enum {
     HANDLE_CTC_LOSS = 0x45,
     HANDLE_BLAS = 0x48,
     HANDLE_BLAS_LT = 0x49,
+    HANDLE_LT_MATMUL = 0x4a,
+    HANDLE_LT_LAYOUT = 0x4b,
+    HANDLE_LT_PREFERENCE = 0x4c,
+    HANDLE_LT_TRANSFORM = 0x4d,
 };
 
 #endif

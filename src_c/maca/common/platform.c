@@ -15,9 +15,20 @@ static const LeakKind leak_kinds[] = {
     {HANDLE_ALGORITHM, "algorithm descriptors"},
     {HANDLE_ALGORITHM_PERFORMANCE, "algorithm performances"},
     {HANDLE_TENSOR_TRANSFORM, "tensor transform descriptors"},
+    {HANDLE_CONVOLUTION, "convolution descriptors"},
+    {HANDLE_FUSED_CONSTANTS, "packs of constants"},
+    {HANDLE_FUSED_VARIANTS, "packs of variants"},
+    {HANDLE_FUSED_PLAN, "plans of fused operations"},
+    {HANDLE_GRAPH_EXEC, "executable graphs"},
     {HANDLE_RNN, "RNN descriptors"},
     {HANDLE_RNN_DATA, "RNN data descriptors"},
     {HANDLE_CTC_LOSS, "CTC loss descriptors"},
+    {HANDLE_BLAS, "mcBLAS handles"},
+    {HANDLE_BLAS_LT, "mcBLASLt handles"},
+    {HANDLE_LT_MATMUL, "descriptions of products"},
+    {HANDLE_LT_LAYOUT, "matrix layouts"},
+    {HANDLE_LT_PREFERENCE, "preferences of products"},
+    {HANDLE_LT_TRANSFORM, "descriptions of transforms"},
 };
 
 /* 64 GiB and CUDA-like address rules: maca-runtime 2.1 and 5. */

@@ -7,6 +7,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+/* Sizes and steps are ints, so only the bytes can be too many to count. */
+size_t blas_reach(int64_t rows, int64_t columns, int64_t leading, int64_t element)
+{
+    const int64_t elements = rows == 0 || columns == 0 ? 0 : (columns - 1) * leading + rows;
+    int64_t bytes;
+    return (size_t)(__builtin_mul_overflow(elements, element, &bytes) ? INT64_MAX : bytes);
+}
+
 typedef struct Task {
     const Device *device;
     Batch batch;
@@ -65,7 +73,7 @@ static bool open_matrices(Task *task, const BatchTable *table, char **addresses,
     bool opened = true;
     for (int64_t i = 0; opened && i < task->batch.count; i++) {
         const uintptr_t address = pointers != NULL ? (uintptr_t)pointers[i]
-                                                   : (uintptr_t)table->first + (uintptr_t)(i * table->stride);
+                                                   : (uintptr_t)table->first + (uintptr_t)i * (uintptr_t)table->stride;
         addresses[i * BATCH_TABLE_LIMIT] = open_bytes(task, table->name, (const void *)address, table->bytes, why);
         opened = addresses[i * BATCH_TABLE_LIMIT] != NULL;
     }

@@ -28,6 +28,10 @@ typedef struct Batch {
     _Alignas(16) unsigned char attributes[BATCH_ATTRIBUTE_LIMIT];
 } Batch;
 
+/* Bytes from the first to the last element of a matrix, or of a vector as one row of `columns` elements `leading` apart; as
+ * many as there can be where they are more, which no memory has. */
+size_t blas_reach(int64_t rows, int64_t columns, int64_t leading, int64_t element);
+
 /* Queues a copy of the batch: handle/launch. */
 void blas_batch_submit(BlasCall *call, const Batch *batch);
 

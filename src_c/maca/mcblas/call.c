@@ -110,7 +110,7 @@ static void check_host(BlasCall *call, const char *parameter, const void *pointe
 
 BlasScalar blas_scalar(BlasCall *call, const char *parameter, const void *pointer, DType dtype, int64_t count)
 {
-    BlasScalar scalar = {.view = us_view_absent()};
+    BlasScalar scalar = {.dtype = dtype, .view = us_view_absent()};
     check_host(call, parameter, pointer);
     if (!blas_ok(call)) {
         return scalar;

@@ -55,6 +55,7 @@ View blas_array(const void *data, DType dtype, int64_t count);
 /* A scalar of `count` elements: read now, or a view of device memory. In device mode host memory that the device
  * does not know is read now as well: a pooled handle that another part of a program left in that mode (mcblas 9.4). */
 typedef struct BlasScalar {
+    DType dtype;
     bool on_device;
     View view;          /* absent unless on_device */
     double values[5][2]; /* otherwise */

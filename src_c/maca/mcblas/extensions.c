@@ -164,11 +164,6 @@ static KernelStatus solve_one(const void *attributes, char *const *addresses, co
     return KERNEL_OK;
 }
 
-static size_t reach(int rows, int columns, int leading, DType dtype)
-{
-    return rows == 0 || columns == 0 ? 0 : (size_t)((int64_t)(columns - 1) * leading + rows) * us_dtype_size(dtype);
-}
-
 static mcblasStatus_t solve_batch(const char *function, mcblasHandle_t handle, const char *routine, DType dtype,
                                   mcblasSideMode_t side, mcblasFillMode_t uplo, mcblasOperation_t trans,
                                   mcblasDiagType_t diag, int m, int n, const void *alpha, const void *A, int lda,
@@ -198,9 +193,10 @@ static mcblasStatus_t solve_batch(const char *function, mcblasHandle_t handle, c
                                n, lda, ldb};
     us_require(&call.call, solution.function != NULL, "handle", "library", MCBLAS_STATUS_NOT_SUPPORTED,
                "no library with the BLAS function %s was found; UNDERSTUDY_BLAS may name one", routine);
+    const int64_t element = (int64_t)us_dtype_size(dtype);
     Batch batch = {
-        .tables = {{.name = "A", .table = reads ? A : NULL, .bytes = reach(order, order, lda, dtype)},
-                   {.name = "B", .table = B, .bytes = reach(m, n, ldb, dtype)}},
+        .tables = {{.name = "A", .table = reads ? A : NULL, .bytes = blas_reach(order, order, lda, element)},
+                   {.name = "B", .table = B, .bytes = blas_reach(m, n, ldb, element)}},
         .count = batchCount, .scalars = {factor, factor}, .scale = dtype, .body = solve_one,
     };
     memcpy(batch.attributes, &solution, sizeof solution);

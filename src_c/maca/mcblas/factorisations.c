@@ -248,10 +248,9 @@ static BatchTable table_of(const ArrayParameter *array, DType dtype)
     if (!array->pointers) {
         return (BatchTable){.name = array->name, .first = array->data, .stride = (int64_t)array->bytes, .bytes = array->bytes};
     }
-    const size_t elements = array->leading_name == NULL
-                                ? (size_t)array->rows
-                                : (size_t)((int64_t)(array->columns - 1) * array->leading + array->rows);
-    return (BatchTable){.name = array->name, .table = array->data, .bytes = elements * us_dtype_size(dtype)};
+    return (BatchTable){.name = array->name, .table = array->data,
+                        .bytes = blas_reach(array->rows, array->leading_name == NULL ? 1 : array->columns, array->leading,
+                                            (int64_t)us_dtype_size(dtype))};
 }
 
 static mcblasStatus_t run_batch(BlasCall *call, const FactorisationCall *given)

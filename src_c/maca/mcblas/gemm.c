@@ -18,15 +18,6 @@ static Matrix matrix_of(const GemmOperand *operand, mcblasOperation_t operation,
     return matrix;
 }
 
-/* Bytes from the first one on that one matrix or vector reaches. */
-static int64_t reach_of(const GemmOperand *operand, int64_t stored_rows, int64_t stored_columns, bool vector,
-                        DType compute)
-{
-    const int64_t step = operand->leading < 0 ? -(int64_t)operand->leading : operand->leading;
-    const int64_t elements = vector ? (stored_rows - 1) * step + 1 : (stored_columns - 1) * step + stored_rows;
-    return stored_rows == 0 || stored_columns == 0 ? 0 : elements * element_size(compute, operand->dtype);
-}
-
 /* A vector lies in memory from its first byte on, whatever its step. */
 static int64_t first_element(const GemmOperand *operand, int64_t count, bool vector)
 {
@@ -76,13 +67,17 @@ static Extent stored(mcblasOperation_t operation, int64_t rows, int64_t columns)
 static BatchTable table_of(const Gemm *gemm, const GemmOperand *operand, int64_t stride, Extent extent, bool vector,
                            bool used)
 {
+    const int64_t element = element_size(gemm->compute, operand->dtype), step = operand->leading;
     BatchTable table = {.name = operand->name,
-                        .bytes = (size_t)reach_of(operand, extent.rows, extent.columns, vector, gemm->compute)};
+                        .bytes = vector ? blas_reach(extent.columns, extent.rows, step < 0 ? -step : step, element)
+                                        : blas_reach(extent.rows, extent.columns, step, element)};
     if (used && gemm->table) {
         table.table = operand->data;
     } else if (used) {
         table.first = operand->data;
-        table.stride = stride * element_size(gemm->compute, operand->dtype);
+        if (__builtin_mul_overflow(stride, element, &table.stride)) {
+            table.stride = INT64_MAX; /* as far from any memory as the product would be */
+        }
     }
     return table;
 }

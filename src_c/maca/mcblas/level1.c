@@ -20,7 +20,7 @@ static View view_of(BlasCall *call, const Vector *vector, int n)
     return blas_vector(vector->data, vector->dtype, n, vector->step);
 }
 
-/* A step of 0 names one element: the last write counts. */
+/* A step of 0 names one element, which changes as often as there are elements. */
 static void update(BlasCall *call, VectorOperation operation, int n, const Vector *x, const Vector *y,
                    const BlasScalar *first, const BlasScalar *second)
 {
@@ -42,14 +42,16 @@ static void update(BlasCall *call, VectorOperation operation, int n, const Vecto
     us_launch_view(&call->launch, "scalar", &views[3]);
     if (first != NULL) {
         memcpy(attributes.scalars, first->values, sizeof attributes.scalars);
+        attributes.real[0] = !is_complex(first->dtype);
     }
     if (second != NULL) {
         memcpy(attributes.scalars[1], second->values[0], sizeof attributes.scalars[1]);
+        attributes.real[1] = !is_complex(second->dtype);
     }
     blas_submit(call, us_vector_update, &attributes, sizeof attributes, false);
 }
 
-/* `positive_step`: with another step there is nothing to reduce. */
+/* One vector with a step that is not positive has nothing to reduce (mcblas 5). */
 static void reduce(BlasCall *call, VectorReduction reduction, int n, const Vector *x, const Vector *y, DType compute,
                    void *result, DType result_dtype)
 {

@@ -3,6 +3,7 @@
 #define MCBLASLT_ATTRIBUTES_H
 
 #include "device/handles.h"
+#include "maca/common/handle_kinds.h"
 #include "report/report.h"
 
 #include <mcblas/mcblasLt.h>
@@ -37,8 +38,6 @@ typedef struct Preference {
     uint64_t workspace, implementations;
     float waves;
 } Preference;
-
-enum { HANDLE_LT_MATMUL = 0x4a, HANDLE_LT_LAYOUT = 0x4b, HANDLE_LT_PREFERENCE = 0x4c, HANDLE_LT_TRANSFORM = 0x4d };
 
 /* The object behind a handle; NULL after a refusal: parameter/alive. */
 void *lt_object(Call *call, const char *parameter, const void *handle, HandleKind kind);

@@ -5,6 +5,32 @@
 
 #include <string.h>
 
+/* What the kernel needs, and the rows and columns that it makes. */
+static void check_columns(Call *call, const ConvDescriptor *conv, const Tensor *x, const Tensor *w, ConvColumns *kernel,
+                          int64_t *shape)
+{
+    const int64_t limit = INT64_C(1) << 31;
+    if (call->status != 0)
+        return;
+    *kernel = (ConvColumns){.conv = {.axes = conv->axes, .mirrored = convolution_is_mirrored(conv, w)}};
+    shape[0] = x->sizes[1];
+    shape[1] = x->sizes[0];
+    for (int axis = 0; call->status == 0 && axis < conv->axes; axis++) {
+        const int64_t taps = w->sizes[2 + axis], positions = convolution_output(conv, axis, x->sizes[2 + axis], taps);
+        us_require(call, positions > 0, "wDesc", "window", MCDNN_STATUS_BAD_PARAM,
+                   "the dilated filter is larger than the padded input in spatial dimension %d", axis);
+        us_require(call, taps <= limit / shape[0] && positions <= limit / shape[1], "xDesc", "columns",
+                   MCDNN_STATUS_NOT_SUPPORTED, "the matrix would have more than 2^31 rows or columns");
+        if (call->status == 0) {
+            shape[0] *= kernel->taps[axis] = taps;
+            shape[1] *= kernel->positions[axis] = positions;
+            kernel->conv.stride[axis] = conv->stride[axis];
+            kernel->conv.padding[axis] = conv->padding[axis];
+            kernel->conv.dilation[axis] = conv->dilation[axis];
+        }
+    }
+}
+
 mcdnnStatus_t mcdnnIm2Col(
     mcdnnHandle_t handle, const mcdnnTensorDescriptor_t xDesc, const void *x,
     const mcdnnFilterDescriptor_t wDesc, const mcdnnConvolutionDescriptor_t convDesc, void *colBuffer)
@@ -26,22 +52,9 @@ mcdnnStatus_t mcdnnIm2Col(
     us_require(&call, conv->axes <= CONV_AXES, "xDesc", "dimensions", MCDNN_STATUS_NOT_SUPPORTED,
                "xDesc has %d dimensions, supported are 3 to 5", tx->rank);
     check_float_type(&call, "xDesc", tx);
-    ConvColumns kernel = {.conv = {.mirrored = call.status == 0 && convolution_is_mirrored(conv, &w)}};
-    int64_t shape[2] = {call.status == 0 ? tx->sizes[1] : 0, call.status == 0 ? tx->sizes[0] : 0};
-    for (int axis = 0; call.status == 0 && axis < conv->axes; axis++) {
-        kernel.conv.axes = conv->axes;
-        kernel.conv.stride[axis] = conv->stride[axis];
-        kernel.conv.padding[axis] = conv->padding[axis];
-        kernel.conv.dilation[axis] = conv->dilation[axis];
-        kernel.taps[axis] = w.sizes[2 + axis];
-        kernel.positions[axis] = convolution_output(conv, axis, tx->sizes[2 + axis], w.sizes[2 + axis]);
-        us_require(&call, kernel.positions[axis] > 0, "wDesc", "window", MCDNN_STATUS_BAD_PARAM,
-                   "the dilated filter is larger than the padded input in spatial dimension %d", axis);
-        shape[0] *= kernel.taps[axis];
-        shape[1] *= kernel.positions[axis];
-        us_require(&call, shape[0] <= INT64_C(1) << 31 && shape[1] <= (INT64_C(1) << 31), "xDesc", "columns",
-                   MCDNN_STATUS_NOT_SUPPORTED, "the matrix would have more than 2^31 rows or columns");
-    }
+    ConvColumns kernel = {0};
+    int64_t shape[2] = {0};
+    check_columns(&call, conv, tx, &w, &kernel, shape);
     if (call.status != 0)
         return us_call_end(&call);
 

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* The largest reach of a tensor, in elements: 2 Gi. */
+/* Most elements of a tensor, and the largest reach: 2 Gi. */
 static const int64_t ELEMENT_LIMIT = INT64_C(1) << 31;
 
 static Tensor *tensor_of(Call *call, mcdnnTensorDescriptor_t descriptor)
@@ -27,6 +27,15 @@ static int64_t reach_of(const Tensor *tensor)
         reach += (tensor_steps(tensor, axis) - 1) * (stride < 0 ? -stride : stride);
     }
     return reach;
+}
+
+/* Elements (vectors), where strides of 0 may let many lie at one place; more than ELEMENT_LIMIT when there are too many. */
+static int64_t count_of(const Tensor *tensor)
+{
+    int64_t count = 1;
+    for (int32_t axis = 0; axis < tensor->rank && count <= ELEMENT_LIMIT; axis++)
+        count *= tensor_steps(tensor, axis);
+    return count;
 }
 
 /* BOOLEAN and the FP8 types are refused, INT64 is stored (mcdnn 7.2). */
@@ -104,9 +113,9 @@ void tensor_pack(Tensor *tensor, mcdnnTensorFormat_t format)
 static mcdnnStatus_t store(Call *call, Tensor *descriptor, const Tensor *tensor)
 {
     ShapeText sizes, strides;
-    us_require(call, reach_of(tensor) <= ELEMENT_LIMIT, "tensorDesc", "elements", MCDNN_STATUS_NOT_SUPPORTED,
-               "a tensor of %s with strides %s reaches over more than 2^31 elements", sizes_text(tensor, sizes),
-               strides_text(tensor, strides));
+    us_require(call, reach_of(tensor) <= ELEMENT_LIMIT && count_of(tensor) <= ELEMENT_LIMIT, "tensorDesc", "elements",
+               MCDNN_STATUS_NOT_SUPPORTED, "a tensor of %s with strides %s has or reaches over more than 2^31 elements",
+               sizes_text(tensor, sizes), strides_text(tensor, strides));
     if (call->status == 0)
         *descriptor = *tensor;
     return us_call_end(call);

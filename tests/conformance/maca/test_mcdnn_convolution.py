@@ -429,6 +429,9 @@ RULES += [
     COLUMNS.case("xDesc/columns", lambda _: {
         "xDesc": descriptor((1, 4, 1 << 16)), "wDesc": filter_descriptor((1, 2, 1)),
         "convDesc": convolution((1 << 30,), (1,), (1,), 2)}),
+    COLUMNS.case("xDesc/columns", lambda _: {
+        "xDesc": descriptor((1, 4, 2, 2)), "wDesc": filter_descriptor((1, 2, 1, 1)),
+        "convDesc": convolution(((1 << 30) - 1, (1 << 31) - 1), (1, 1), (1, 1), 2)}),  # 2^31 and 2^32 positions
     COLUMNS.case("xDesc/unsupported-type", {"xDesc": descriptor(X, INT32)}, {"xDesc": descriptor(X, HALF)}),
     COLUMNS.launch(),
     *REORDER.operands(),
