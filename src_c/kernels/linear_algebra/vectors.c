@@ -7,6 +7,7 @@
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { BLOCK = 8192, TILE = LINE_ELEMENTS };
@@ -249,7 +250,8 @@ static double norm(const View *x, Part *parts)
         return sqrt(reduce(VECTOR_NORM, x, 1, parts).value);
     }
     const double largest = reduce(VECTOR_LARGEST, x, 1, parts).value;
-    const double scale = largest > 0 && isfinite(largest) ? ldexp(1, ilogb(largest)) : 1;
+    /* a complex number's parts may add up to infinity where its length does not */
+    const double scale = largest > 0 ? ldexp(1, isfinite(largest) ? ilogb(largest) : DBL_MAX_EXP - 1) : 1;
     return scale * sqrt(reduce(VECTOR_NORM, x, scale, parts).value);
 }
 
@@ -350,7 +352,7 @@ static void complex_rotation(Pair a, const Pair b, double *c, Pair s)
 static void rescale(double *d, double *x, double *first, double *second, double *flag)
 {
     enum { STEP = 4096 };
-    while (*d != 0 && (fabs(*d) <= 1.0 / STEP / STEP || fabs(*d) >= (double)STEP * STEP)) {
+    while (*d != 0 && isfinite(*d) && (fabs(*d) <= 1.0 / STEP / STEP || fabs(*d) >= (double)STEP * STEP)) {
         const bool small = fabs(*d) <= 1.0 / STEP / STEP;
         *flag = -1;
         *d *= small ? (double)STEP * STEP : 1.0 / STEP / STEP;
