@@ -218,6 +218,22 @@ def test_modified_rotations(letter):
         close(b / max(1, np.abs(matrix).max()), expected[1] / max(1, np.abs(matrix).max()), dtype)
 
 
+@pytest.mark.parametrize("letter", "SD")
+def test_modified_rotations_by_infinity_end(letter):
+    for d1, d2 in ((np.inf, 1), (1, np.inf), (np.inf, np.inf), (np.nan, 1)):
+        values = [np.array([v], LETTERS[letter]) for v in (d1, d2, 2, 3)]
+        param = np.full(5, 7, LETTERS[letter])
+        run(f"mcblas{letter}rotmg", *map(Host, (*values, param)))
+        assert param[0] in (-2, -1, 0, 1)
+
+
+def test_norm_of_parts_whose_sum_overflows():
+    for x in (np.complex128([1e308 + 1e308j]), np.complex128([9e307 - 1e308j, 3e307])):
+        expected = np.hypot.reduce([*(x.real / 4), *(x.imag / 4)]) * 4
+        assert reduced("mcblasDznrm2", x.size, np.float64, x, 1) == pytest.approx(expected, rel=1e-15)
+    assert reduced("mcblasDznrm2", 2, np.float64, np.complex128([np.inf, 1]), 1) == np.inf
+
+
 def test_device_mode_reads_and_writes_scalars_on_the_stream():
     own = made("mcblasHandle_t", lib.mcblasCreate)
     ok(lib.mcblasSetPointerMode(own, lib.MCBLAS_POINTER_MODE_DEVICE))

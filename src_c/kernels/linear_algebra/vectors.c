@@ -7,6 +7,7 @@
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { BLOCK = 8192, TILE = LINE_ELEMENTS };
@@ -405,7 +406,8 @@ static double norm(const View *x, Part *parts)
         return sqrt(reduce(VECTOR_NORM, x, 1, parts).value);
     }
     const double largest = reduce(VECTOR_LARGEST, x, 1, parts).value;
-    const double scale = largest > 0 && isfinite(largest) ? ldexp(1, ilogb(largest)) : 1;
+    /* a complex number's parts may add up to infinity where its length does not */
+    const double scale = largest > 0 ? ldexp(1, isfinite(largest) ? ilogb(largest) : DBL_MAX_EXP - 1) : 1;
     return scale * sqrt(reduce(VECTOR_NORM, x, scale, parts).value);
 }
 
