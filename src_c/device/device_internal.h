@@ -66,6 +66,12 @@ static inline DeviceState *device_state(const Device *device)
     return (DeviceState *)device;
 }
 
+/* With the memory lock held: bytes that are left. A dropped return may take a pool, and so the device, beyond what there is. */
+static inline size_t us_device_room(const DeviceState *device)
+{
+    return device->used < device->capacity ? device->capacity - device->used : 0;
+}
+
 /* The platform with that id; NULL when it does not exist. */
 Platform *us_platform_at(int id);
 

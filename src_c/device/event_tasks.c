@@ -33,6 +33,18 @@ bool us_event_task_queue(Stream *stream, Task task, uint64_t *ticket)
     return true;
 }
 
+/* With the lock held. */
+static void close_record(EventState *event, uint64_t record)
+{
+    for (OpenRecord **link = &event->open; *link != NULL; link = &(*link)->next) {
+        if ((*link)->number == record) {
+            *link = (*link)->next;
+            pthread_cond_broadcast(&event->changed);
+            return;
+        }
+    }
+}
+
 void us_event_reach(EventState *event, uint64_t record, uint64_t time)
 {
     pthread_mutex_lock(&event->lock);
@@ -43,6 +55,7 @@ void us_event_reach(EventState *event, uint64_t record, uint64_t time)
         event->time = time;
         pthread_cond_broadcast(&event->changed);
     }
+    close_record(event, record);
     pthread_mutex_unlock(&event->lock);
     if (record > before && us_event_is_shared(event)) {
         us_signal_tell(event->words);
@@ -53,7 +66,7 @@ static DeviceFault run_record(void *argument, Explanation *why)
 {
     (void)why;
     EventTask *task = argument;
-    us_event_reach(task->event, task->record, us_now());
+    us_event_reach(task->event, task->made.number, us_now());
     return DEVICE_FAULT_NONE;
 }
 
@@ -61,17 +74,22 @@ static DeviceFault run_record(void *argument, Explanation *why)
 static void release_record(void *argument)
 {
     EventTask *task = argument;
-    us_event_reach(task->event, task->record, 0);
+    us_event_reach(task->event, task->made.number, 0);
     us_event_task_release(task);
 }
 
 /* The number of a record that is about to be queued, which waits do not see before it is published: else another thread's
  * wait for it could come to stand before it in the same stream. All that processes have in common is the latest number, so
  * theirs are seen at once. The caller has the lock, also below. */
-static uint64_t take_number(EventState *event)
+static void take_number(EventState *event, OpenRecord *record)
 {
     atomic_store(&event->words->recorder, (int32_t)getpid());
-    return us_event_is_shared(event) ? atomic_fetch_add(&event->words->recorded, 1) + 1 : ++event->issued;
+    if (us_event_is_shared(event)) {
+        *record = (OpenRecord){.number = atomic_fetch_add(&event->words->recorded, 1) + 1};
+    } else {
+        *record = (OpenRecord){.next = event->open, .number = ++event->issued};
+        event->open = record;
+    }
 }
 
 static void publish_number(EventState *event, uint64_t record)
@@ -81,13 +99,12 @@ static void publish_number(EventState *event, uint64_t record)
     }
 }
 
-uint64_t us_event_issue_record(EventState *event)
+void us_event_issue_record(EventState *event, OpenRecord *record)
 {
     pthread_mutex_lock(&event->lock);
-    uint64_t number = take_number(event);
-    publish_number(event, number);
+    take_number(event, record);
+    publish_number(event, record->number);
     pthread_mutex_unlock(&event->lock);
-    return number;
 }
 
 void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket)
@@ -96,17 +113,22 @@ void us_event_record_comes_from(EventState *event, uint64_t record, StreamState 
     Moment *moment = us_order_moment(stream, ticket);
     pthread_mutex_lock(&event->lock);
     publish_number(event, record);
+    OpenRecord *open = us_event_find_open(event, record);
+    if (open != NULL) {
+        open->stream = stream;
+        open->ticket = ticket;
+    }
     if (previous != NULL && record == event->words->recorded) {
         previous = event->stream;
         event->stream = stream;
         event->stream_ticket = ticket;
-        event->sources++;
         Moment *before = event->moment;
         event->moment = moment;
         event->moment_record = record;
         moment = before;
     }
-    pthread_cond_broadcast(&event->changed); /* waits for a first record look where it comes from */
+    event->sources++;
+    pthread_cond_broadcast(&event->changed); /* waits look where their record comes from */
     pthread_mutex_unlock(&event->lock);
     us_order_let_go(moment);
     if (us_event_is_shared(event)) {
@@ -125,7 +147,8 @@ static bool record(EventState *event, Stream *stream)
         return false;
     }
     pthread_mutex_lock(&event->lock);
-    uint64_t number = task->record = take_number(event);
+    take_number(event, &task->made);
+    const uint64_t number = task->made.number;
     pthread_mutex_unlock(&event->lock);
     uint64_t ticket = 0;
     bool queued = us_event_task_queue(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,

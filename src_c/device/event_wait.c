@@ -6,9 +6,30 @@
 
 #include <unistd.h>
 
+OpenRecord *us_event_find_open(const EventState *event, uint64_t record)
+{
+    OpenRecord *open = event->open;
+    while (open != NULL && open->number != record) {
+        open = open->next;
+    }
+    return open;
+}
+
+/* With the lock held. */
+static bool is_reached(const EventState *event, uint64_t record)
+{
+    return atomic_load(&event->words->completed) >= record && us_event_find_open(event, record) == NULL;
+}
+
 bool us_event_is_reached(EventState *event, uint64_t record)
 {
-    return atomic_load(&event->words->completed) >= record;
+    if (atomic_load(&event->words->completed) < record) {
+        return false;
+    }
+    pthread_mutex_lock(&event->lock);
+    bool reached = is_reached(event, record);
+    pthread_mutex_unlock(&event->lock);
+    return reached;
 }
 
 static bool wait_is_ready(void *argument)
@@ -23,12 +44,13 @@ static StreamState *hold_stream(StreamState *stream)
     return stream != NULL && us_stream_hold(stream) ? stream : NULL;
 }
 
-/* Lets the stream that will make the latest record run up to it (deferred mode). Gives what `sources` was. */
-static uint64_t allow_record(EventState *event)
+/* Lets the stream that will make the record, or else the latest one, run up to it (deferred mode). Gives what `sources` was. */
+static uint64_t allow_record(EventState *event, uint64_t record)
 {
     pthread_mutex_lock(&event->lock);
-    StreamState *stream = hold_stream(event->stream);
-    uint64_t ticket = event->stream_ticket;
+    const OpenRecord *open = us_event_find_open(event, record);
+    StreamState *stream = hold_stream(open != NULL ? open->stream : event->stream);
+    uint64_t ticket = open != NULL ? open->ticket : event->stream_ticket;
     uint64_t sources = event->sources;
     pthread_mutex_unlock(&event->lock);
     if (stream != NULL) {
@@ -86,7 +108,7 @@ static void wait_for_own_record(EventState *event, uint64_t record, uint64_t sou
 {
     struct timespec deadline = us_deadline(left < 0 ? 0 : (uint64_t)left);
     pthread_mutex_lock(&event->lock);
-    if (!us_event_is_reached(event, record) && !us_task_gives_up() && event->sources == sources) {
+    if (!is_reached(event, record) && !us_task_gives_up() && event->sources == sources) {
         if (left < 0) {
             pthread_cond_wait(&event->changed, &event->lock);
         } else {
@@ -105,7 +127,7 @@ static bool sleep_until_recorded(EventState *event, uint64_t record, int64_t tim
         if ((timeout_us >= 0 && left <= 0) || us_task_gives_up()) {
             return false;
         }
-        uint64_t sources = allow_record(event);
+        uint64_t sources = allow_record(event, record);
         if (us_event_is_shared(event)) {
             wait_for_other_process(event, record, left);
         } else {
@@ -118,7 +140,7 @@ static bool sleep_until_recorded(EventState *event, uint64_t record, int64_t tim
 /* True when the record has run; false when the time is over or the task that waits is dropped. */
 static bool wait_for_record(EventState *event, uint64_t record, int64_t timeout_us)
 {
-    allow_record(event);
+    allow_record(event, record);
     EventTask wanted = {.event = event, .record = record};
     us_parallel_wait(wait_is_ready, &wanted, AWAKE_NANOSECONDS);
     if (us_event_is_reached(event, record)) {
@@ -219,10 +241,10 @@ bool us_event_recorded(const Event *public)
 bool us_event_complete(Event *public)
 {
     EventState *event = event_state(public);
-    allow_record(event);
+    allow_record(event, atomic_load(&event->words->recorded));
     pthread_mutex_lock(&event->lock);
-    bool complete = event->words->recorded > event->forgotten && event->words->completed >= event->words->recorded;
     uint64_t record = event->words->recorded;
+    bool complete = record > event->forgotten && is_reached(event, record);
     pthread_mutex_unlock(&event->lock);
     if (complete) {
         us_order_seen(NULL, moment_of(event, record));

@@ -53,7 +53,7 @@ static bool charge(Device *device, MemoryKind kind, size_t size)
         return size <= host_memory_bytes();
     }
     DeviceState *state = device_state(device);
-    if (size > state->capacity - state->used) {
+    if (size > us_device_room(state)) {
         return false;
     }
     state->used += size;
@@ -347,7 +347,7 @@ void us_memory_info(const Device *device, size_t *free_bytes, size_t *total_byte
     pthread_mutex_lock(&platform->memory_lock);
     const DeviceState *state = device_state(device);
     *total_bytes = state->capacity;
-    *free_bytes = state->capacity - state->used;
+    *free_bytes = us_device_room(state);
     pthread_mutex_unlock(&platform->memory_lock);
 }
 

@@ -296,13 +296,12 @@ static bool take_room(PoolState *pool, const Stream *stream, size_t bytes)
     }
     size_t there = idle_bytes(pool) + own;
     size_t more = bytes > there ? round_up(bytes - there, ROOM_UNIT) : 0;
-    const DeviceState *device = device_state(pool->public.device);
     size_t reserved = pool->numbers[POOL_RESERVED];
     size_t allowed = pool->limit > reserved ? pool->limit - reserved : 0; /* take_back may go beyond the limit */
     if (pool->limit != 0 && more > allowed) {
         more = allowed;
     }
-    if (pool->destroyed || there + more < bytes || more > device->capacity - device->used) {
+    if (pool->destroyed || there + more < bytes || more > us_device_room(device_state(pool->public.device))) {
         return false;
     }
     pool->blocks++; /* from now on the pool stays */

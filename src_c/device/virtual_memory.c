@@ -184,8 +184,7 @@ static PhysicalMemory *enter_memory(PlatformState *platform, const PhysicalMemor
 
 static PhysicalMemory *new_memory(PlatformState *platform, Device *device, size_t size, int32_t attribute)
 {
-    const DeviceState *state = device_state(device);
-    if (size > state->capacity - state->used) {
+    if (size > us_device_room(device_state(device))) {
         return NULL;
     }
     int file = memfd_create("understudy", MFD_CLOEXEC);

@@ -213,6 +213,28 @@ def test_a_pool_that_a_dropped_return_has_taken_beyond_its_limit_gives_nothing_m
     assert lib.aclrtMemPoolMallocAsync(ffi.new("void **"), 2 * MIB + 1, pool, other) == 207001
 
 
+def test_a_device_that_a_dropped_return_has_taken_beyond_its_memory_has_nothing_left(scene):
+    """What the device has is said as 0, not as a number near 2^64, which would let anything be allocated."""
+    pool, stream, other = make_pool(scene), scene.stream(), scene.stream()
+    before = free_bytes()
+    half = (before // 2 // MIB + 1) * MIB
+    gate = held(scene, stream)
+    block = take(pool, half, stream)
+    give(block, stream)
+    second = take(pool, half, stream)  # where the stream will have given the first one back
+    assert free_bytes() > 0
+    ok(lib.aclrtStreamAbort(stream))
+    assert free_bytes() == 0
+    assert lib.aclrtMalloc(ffi.new("void **"), 64, 0) == 207001
+    assert lib.aclrtMemPoolMallocAsync(ffi.new("void **"), 4 * MIB, pool, stream) == 207001
+    let_go(scene, gate)
+    for made in (block, second):
+        give(made, other)
+    ok(lib.aclrtSynchronizeStream(other))
+    ok(lib.aclrtMemPoolTrimTo(pool, 0))
+    assert free_bytes() == before
+
+
 def test_blocks_outlive_their_pool(scene):
     before, stream = free_bytes(), scene.stream()
     with contextlib.ExitStack() as inner:
