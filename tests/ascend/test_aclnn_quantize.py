@@ -514,12 +514,12 @@ def test_quantize_by_blocks(kind, shape):
     wide = np.zeros((*shape[:-1], count * 128))
     wide[..., : shape[-1]] = x
     highest = np.abs(wide.reshape(*shape[:-1], count, 128)).max(-1)
-    for layout, least, mode in zip(LAYOUTS, (0.0, 40.0, 1e-3), ("rint", None, "")):
+    for layout, least, mode in zip(LAYOUTS * 2, (0.0, 40.0, 1e-3, 1e300), ("rint", None, "", "rint")):
         y, scale = call("DynamicBlockQuant", x=tensor(x, kind, layout), minScale=least, roundModeOptional=mode,
                         dstType=2, rowBlockSize=1, colBlockSize=128, yOut=empty(shape, "I8", layout),
                         scaleOut=empty((*shape[:-1], count), layout=layout))  # fmt: skip
         expected = np.minimum(highest / 127, 1 / least if least else np.inf)
-        np.testing.assert_allclose(scale, expected, rtol=1e-6)
+        np.testing.assert_allclose(scale, expected, rtol=1e-6, atol=2.0**-149)
         step = np.repeat(np.where(expected == 0, 1, expected), 128, -1)[..., : shape[-1]]
         steps_apart(y, clipped(x / step))
 

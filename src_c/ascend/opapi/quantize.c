@@ -144,7 +144,8 @@ aclnnStatus op_quantize_blocks(OpCall *op, const Operand *x, int64_t block, doub
     if (op_refused(op) || op_empty(x)) {
         return op_plan_nothing(op);
     }
-    const QuantizeBlocks how = {.block = block, .most = least > 0 ? (float)(1 / least) : 0};
+    const float most = least > 0 ? (float)(1 / least) : 0, smallest = 0x1p-149f; /* 0 is no limit */
+    const QuantizeBlocks how = {.block = block, .most = least > 0 && most == 0 ? smallest : most};
     const PlannedView views[] = {{x, VIEW_READ, NULL}, {y, VIEW_WRITE, NULL}, {scale, VIEW_WRITE, NULL}};
     return op_plan_views(op, us_quantize_blocks, &how, sizeof how, sizeof views / sizeof *views, views);
 }
