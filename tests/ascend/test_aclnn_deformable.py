@@ -63,7 +63,8 @@ def test_more_points_than_are_loaded_at_once():
                     levelStartIndex=tensor(starts[first:last], "I64"), location=tensor(places[:, :, :, first:last]),
                     attnWeight=tensor(weights[:, :, :, first:last]), output=empty((BATCH, 32, HEADS * 8)))  # fmt: skip
 
-    np.testing.assert_allclose(attended(0, 3), sum(attended(level, level + 1) for level in range(3)), rtol=2.0**-22, atol=2.0**-18)
+    expected = sum(attended(level, level + 1) for level in range(3))
+    np.testing.assert_allclose(attended(0, 3), expected, rtol=2.0**-22, atol=2.0**-18)
 
 
 def gradients(value, places, weights, slopes, kind="F32", layout="row-major"):

@@ -356,6 +356,19 @@ def test_windows_of_padding_alone(count):
     np.testing.assert_array_equal(out, np.full((2, 3, 1, 4), -np.inf))
 
 
+def test_windows_of_more_elements_than_can_be_counted():
+    """Of 2^32 x 2^32, padding among them, but for the last ones, which are cut off."""
+    x, dy = drawn((1, 2, 4, 4), 1), drawn((1, 2, 3, 3), 2)
+    settings = dict(kernelSize=[2**32], ceilMode=True, countIncludePad=True, divisorOverride=0, cubeMathType=0)
+    sizes = np.array([2.0**32, 2.0**32, 2.0**32 - 2])
+    counts = np.multiply.outer(sizes, sizes)
+    out = call("AvgPool2d", self=tensor(x), strides=[3], paddings=[2**31], out=empty((1, 2, 3, 3)), **settings)
+    np.testing.assert_allclose(out, x.sum((2, 3), keepdims=True) / counts, rtol=2.0**-23)
+    dx = call("AvgPool2dBackward", gradOutput=tensor(dy), self=tensor(x), stride=[3], padding=[2**31],
+              gradInput=empty(x.shape), **settings)  # fmt: skip
+    np.testing.assert_allclose(dx, np.broadcast_to((dy / counts).sum((2, 3), keepdims=True), x.shape), rtol=2.0**-20)
+
+
 @pytest.mark.parametrize("windows, rule", [(3, "aclnnAvgPool2d/out/shape"), (2, "")])
 def test_more_elements_than_a_stride_can_cross(windows, rule):
     """The third window would begin at 2^63, behind the data."""

@@ -176,10 +176,17 @@ static int64_t together(const Pool *pool, int64_t o, bool are_alike)
     return are_alike ? pool->out[2] - o : o == within.begin && o < within.end ? length(within) : 1;
 }
 
-/* What the average over a window with so many taps that count is divided by; without any it is 0. */
-static double divisor(const Pool *pool, int64_t rows, int64_t taps)
+/* The taps that count of the other axes. */
+static double counted_rows(const Pool *pool, int64_t d, int64_t h)
 {
-    return pool->averages_all ? pool->divisor : (double)larger(rows * taps, 1);
+    return (double)counted(pool, 0, d) * (double)counted(pool, 1, h);
+}
+
+/* What the average over a window with so many taps that count is divided by; without any it is 0. */
+static double divisor(const Pool *pool, double rows, int64_t taps)
+{
+    const double all = rows * (double)taps;
+    return pool->averages_all ? pool->divisor : all > 1 ? all : 1;
 }
 
 /* Division by a power of two is the same as multiplication, which is faster. */
