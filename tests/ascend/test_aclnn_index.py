@@ -608,7 +608,18 @@ def test_one_hot():
             found = call("OneHot", self=tensor(classes, "I64", layout), numClasses=4, onValue=tensor([3], kind),
                          offValue=tensor([1], kind), axis=axis, out=empty((*shape[:at], 4, *shape[at:]), kind, layout))
             np.testing.assert_array_equal(found, np.moveaxis(np.eye(4)[classes] * 2 + 1, -1, at))
-    assert "index" in fault("OneHot", tensor([1, 4], "I64"), 4, tensor([1.0]), tensor([0.0]), -1, empty((2, 4)))
+
+
+def test_one_hot_of_numbers_that_are_no_class():
+    """They have offValue everywhere; of onValue and offValue the first elements count."""
+    for layout in LAYOUTS:
+        numbers = RANDOM.integers(-2, 6, (3, 700))
+        found = call("OneHot", self=tensor(numbers, "I32", layout), numClasses=4, onValue=tensor([[5.0, 6.0]], "F16", layout),
+                     offValue=tensor([2.0, 3.0], "F16", layout), axis=1, out=empty((3, 4, 700), "F16", layout))  # fmt: skip
+        np.testing.assert_array_equal(found, np.where(numbers[:, None] == np.arange(4)[:, None], 5, 2))
+    found = call("OneHot", self=tensor([1, 255, 0], "U8"), numClasses=2, onValue=tensor([1.0]), offValue=tensor([0.0]), axis=-1,
+                 out=empty((3, 2)))  # fmt: skip
+    np.testing.assert_array_equal(found, [[0, 1], [0, 0], [1, 0]])
 
 
 def test_unpool():

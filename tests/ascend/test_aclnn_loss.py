@@ -322,7 +322,31 @@ def test_cross_entropy(reduction):
             expected[:, column] = (losses[0][0] - losses[1][0]) / (2 * step)
         divisor = losses[0][1] if reduction == "mean" else 1
         expected *= np.reshape(gradient / divisor, (-1, 1))
-        np.testing.assert_allclose(slopes, expected, rtol=4 * EPSILON[kind] + 1e-5, atol=1e-6 if kind == "F32" else 1e-2)
+        if kind == "F32":
+            np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-6)
+        p, own = np.exp(exact), np.eye(7)[target]  # the page's formula, of the logarithms as they were given
+        expected = (p - own) * (1 - smoothing) * weight[target][:, None] + smoothing / 7 * (p * weight.sum() - weight)
+        expected *= np.reshape(gradient / divisor, (-1, 1)) * (target != 2)[:, None]
+        np.testing.assert_allclose(slopes, expected, rtol=1.01 * EPSILON[kind], atol=1e-12)
+
+
+def test_cross_entropy_of_many_classes():
+    """More than are handled at a time, and rows too."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(15)
+    x, target, weight = rng.normal(0, 1, (300, 700)), rng.integers(0, 700, 300), rng.uniform(0.5, 2, 700)
+    x, weight = rounded(x, "F32"), rounded(weight, "F32")
+    logits = torch.tensor(x, requires_grad=True)
+    wanted = torch.nn.functional.cross_entropy(logits, torch.tensor(target), torch.tensor(weight), label_smoothing=0.25)
+    wanted.backward()
+    given = {"target": tensor(target, "I64"), "weightOptional": tensor(weight, layout="gaps"), "reductionOptional": "mean",
+             "ignoreIndex": -100, "labelSmoothing": 0.25, "lseSquareScaleForZloss": 0.0}  # fmt: skip
+    loss, logs = call("CrossEntropyLoss", input=tensor(x), **given, returnZloss=False, lossOut=empty((1,)),
+                      logProbOut=empty(x.shape), zlossOut=tensor([0]), lseForZlossOut=tensor(np.zeros(300)))  # fmt: skip
+    np.testing.assert_allclose(loss, [wanted.item()], rtol=1e-6)
+    slopes = call("CrossEntropyLossGrad", gradLoss=tensor(1.0), logProb=tensor(logs, layout="reversed"), **given,
+                  gradZlossOptional=None, lseForZlossOptional=None, out=empty(x.shape, layout="gaps"))  # fmt: skip
+    np.testing.assert_allclose(slopes, logits.grad.numpy(), rtol=1e-6, atol=1e-9)
 
 
 def test_softmax_cross_entropy_with_logits():
@@ -373,6 +397,26 @@ def ctc_loss(logits, labels, blank):
     chance = sum(np.exp(sum(logs[t, c] for t, c in enumerate(path)))
                  for path in paths(*logits.shape) if collapsed(path, blank) == tuple(labels))  # fmt: skip
     return -np.log(chance) if chance > 0 else np.inf
+
+
+def test_ctc_of_many_classes_and_labels():
+    """More than are handled at a time."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(16)
+    steps, counts, blank = [60, 41, 60], [25, 0, 12], 299
+    labels = rng.integers(0, 5, (3, 25))
+    logits = torch.tensor(rounded(rng.normal(0, 1, (60, 3, 300)), "F32"), requires_grad=True)
+    logs = torch.log_softmax(logits, 2)
+    wanted = torch.nn.functional.ctc_loss(logs, torch.tensor(labels), steps, counts, blank, reduction="none")
+    wanted.sum().backward()
+    given = {"logProbs": tensor(logs.detach().numpy(), "F64"), "targets": tensor(labels, "I64"), "inputLengths": steps,
+             "blank": blank, "zeroInfinity": False}  # fmt: skip
+    out, alphas = empty((3,), "F64"), empty((3, 60, 56), "F64")
+    losses, _ = call("CtcLoss", **given, targetlengths=counts, negLogLikelihoodOut=out, logAlphaOut=alphas)
+    np.testing.assert_allclose(losses, wanted.detach().numpy(), rtol=1e-12)
+    slopes = call("CtcLossBackward", gradOut=tensor(np.ones(3), "F64"), **given, targetLengths=counts, negLogLikelihood=out,
+                  logAlpha=alphas, out=empty(logits.shape, "F64"))  # fmt: skip
+    np.testing.assert_allclose(slopes, logits.grad.numpy(), rtol=0, atol=1e-12)
 
 
 def test_ctc_loss_and_gradient():

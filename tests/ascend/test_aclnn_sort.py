@@ -164,7 +164,8 @@ def test_unique_of_many():
         back = empty((3, 3100), "I32", layout)
         before = back.values().ravel()
         call("UniqueConsecutive", self=tensor(values // 1000, "C64", layout), returnInverse=True, returnCounts=True, dim=1000,
-             valueOut=empty((values.size,), "C64", layout), inverseOut=back, countsOut=empty((values.size,), "I32", layout))  # fmt: skip
+             valueOut=empty((values.size,), "C64", layout), inverseOut=back,
+             countsOut=empty((values.size,), "I32", layout))  # fmt: skip
         runs = np.searchsorted(starts, np.arange(values.size), "right") - 1
         np.testing.assert_array_equal(back.values().ravel(), [*runs, *before[values.size :]])
 

@@ -1,6 +1,7 @@
 /* By coordinates, by numbers of elements, and by truth. */
 #include "ascend/opapi/index.h"
 #include "ascend/opapi/index_plan.h"
+#include "kernels/index/one_hot.h"
 #include "kernels/index/row_groups.h"
 #include "kernels/index/truths.h"
 
@@ -205,30 +206,14 @@ Shape op_shape_one_hot(OpCall *op, const Operand *self, int64_t classes, int64_t
     return shape;
 }
 
-/* One element seen with a shape. */
-static View repeated(const Operand *element, int32_t rank, const int64_t *shape)
-{
-    View view = {.data = element->view.data, .dtype = element->view.dtype, .rank = rank};
-    memcpy(view.shape, shape, sizeof view.shape);
-    return view;
-}
-
 aclnnStatus op_one_hot(OpCall *op, const Operand *self, int64_t axis, const Operand *on, const Operand *off,
                        const Operand *out)
 {
     if (op_refused(op) || op_empty(out)) {
         return op_plan_nothing(op);
     }
-    const int32_t at = new_axis(self, axis);
-    IndexPlan plan = index_plan_along(out, at, self, &self->view);
-    plan.call.action = INDEX_PUT;
-    for (int32_t d = 0; d < self->view.rank; d++) {
-        plan.call.steps[d] = out->view.strides[d < at ? d : d + 1];
-    }
-    const View before = repeated(off, out->view.rank, out->view.shape);
-    const View value = repeated(on, self->view.rank, self->view.shape);
-    return op_plan_views(op, us_indexing, &plan.call, sizeof plan.call, 4, (const PlannedView[]){
-        {off, VIEW_READ, &before}, {out, VIEW_WRITE, NULL}, {on, VIEW_READ, &value}, {self, VIEW_READ, NULL}});
+    const OneHot call = {new_axis(self, axis)};
+    return op_plan_operands(op, us_one_hot, &call, sizeof call, OPERANDS(self, on, off), OPERANDS(out));
 }
 
 aclnnStatus op_masked_scatter(OpCall *op, const Operand *self, const Operand *mask, const Operand *source)

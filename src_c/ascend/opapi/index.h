@@ -67,7 +67,7 @@ aclnnStatus op_unpool_backward(OpCall *op, const Operand *slopes, const Operand 
                                const Operand *out);
 /* self's shape with an axis of `classes` more, at `axis` (-1: the last one). */
 Shape op_shape_one_hot(OpCall *op, const Operand *self, int64_t classes, int64_t axis);
-/* out = on where the place on that axis is self's element, else off. */
+/* out = on where the place on that axis is self's element, else off, each the first element of its tensor. */
 aclnnStatus op_one_hot(OpCall *op, const Operand *self, int64_t axis, const Operand *on, const Operand *off,
                        const Operand *out);
 /* The elements of self where mask (broadcast to it) is true become those of source, in order. */

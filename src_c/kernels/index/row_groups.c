@@ -48,7 +48,8 @@ KernelStatus us_sum_groups(const View *views, const void *attributes)
     const int64_t count = us_shape_elements(rows->rank - 1, rows->shape);
     const size_t size = us_dtype_size(rows->dtype);
     const size_t parts[] = {us_scratch_bytes(count, sizeof(int64_t)), us_scratch_bytes(out->shape[0], sizeof(int64_t)),
-                            us_scratch_bytes(us_view_elements(rows), size), us_scratch_bytes(us_view_elements(out), size)};
+                            us_view_is_contiguous(rows) ? 0 : us_scratch_bytes(us_view_elements(rows), size),
+                            us_scratch_bytes(us_view_elements(out), size)};
     char *block = us_scratch_take(us_scratch_sum(parts, 4) + 64), *cursor = block;
     if (block == NULL) {
         return KERNEL_NO_MEMORY;
