@@ -147,7 +147,8 @@ def reduce_model(a, op, axes):
 @pytest.mark.parametrize("data_type", TYPES)
 @pytest.mark.parametrize("op", range(9))
 @pytest.mark.parametrize("sizes, axes", [((2, 3, 4, 5), (1,)), ((2, 3, 4, 5), (0, 2, 3)), ((2, 3, 4, 5), (0, 1, 2, 3)),
-                                         ((3, 7), (1,)), ((2, 1, 130, 131), (2, 3)), ((7, 2, 3, 2, 2), (0, 3))])
+                                         ((3, 7), (1,)), ((2, 1, 130, 131), (2, 3)), ((7, 2, 3, 2, 2), (0, 3)),
+                                         ((7001, 3), (1,)), ((3, 5000), (0,)), ((2, 16384), (1,)), ((1, 16385), (1,))])
 def test_reductions(sizes, axes, op, data_type):
     values = random(sizes, data_type, 1)
     if op in (PRODUCT, NO_ZEROS):
@@ -173,6 +174,15 @@ def test_indices_count_the_reduced_elements_and_the_first_one_wins(op):
     rows = np.moveaxis(a.values(), 1, 0).reshape(3, -1)
     expected = {LEAST: rows.argmin(1), LARGEST: rows.argmax(1), AMAX: np.abs(rows).argmax(1)}[op]
     assert indices.read().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("sizes", [(20000, 3), (2, 16384), (3, 16390)])  # several groups in a piece, and several pieces
+def test_indices_of_many_groups(sizes):
+    a, c = Tensor(random(sizes, FLOAT, 1).round(1)), Tensor(np.full((sizes[0], 1), np.nan))
+    indices = Buffer(np.zeros(sizes[0], np.uint32))
+    reduce(LARGEST, a, c, indices=indices)
+    assert indices.read().tolist() == a.values().argmax(1).tolist()
+    assert c.values().ravel().tolist() == a.values().max(1).tolist()
 
 
 def test_nan_option_of_the_reductions():

@@ -4,6 +4,7 @@
 #include "kernels/pieces.h"
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 
 #include <math.h>
 
@@ -20,6 +21,7 @@ typedef struct Reduce {
     const TensorReduce *reduce;
     View a; /* axes that are kept first, then the reduced ones */
     int64_t groups, elements, chunks;
+    int64_t groups_together; /* in a piece, where groups have one chunk */
     Partial *partials; /* of the chunks, or */
     double *sums;      /* of the groups */
 } Reduce;
@@ -81,21 +83,41 @@ static double prepared(TensorReduction reduction, double value)
     }
 }
 
-static void reduce_chunk(void *context, int64_t piece)
+/* Elements of one group, or of whole groups: a partial for each group. */
+static void reduce_range(const Reduce *work, int64_t begin, int64_t end, Partial *partials)
 {
-    const Reduce *work = context;
-    const int64_t group = piece / work->chunks, begin = piece % work->chunks * CHUNK;
-    const int64_t end = work->elements - begin < CHUNK ? work->elements : begin + CHUNK;
-    Partial partial = start(work->reduce->reduction);
+    const TensorReduction reduction = work->reduce->reduction;
+    Partial partial = start(reduction);
+    int64_t index = begin % work->elements;
     double tile[TILE];
-    for (int64_t i = begin; i < end; i += TILE) {
-        const int64_t count = end - i < TILE ? end - i : TILE;
-        us_linear_load_double(&work->a, group * work->elements + i, count, tile);
+    for (int64_t at = begin; at < end; at += TILE) {
+        const int64_t count = smaller(end - at, TILE);
+        us_linear_load_double(&work->a, at, count, tile);
         for (int64_t k = 0; k < count; k++) {
-            take(work->reduce, &partial, prepared(work->reduce->reduction, tile[k]), i + k);
+            take(work->reduce, &partial, prepared(reduction, tile[k]), index);
+            if (++index == work->elements) {
+                *partials++ = partial;
+                partial = start(reduction);
+                index = 0;
+            }
         }
     }
-    work->partials[piece] = partial;
+    if (index != 0) {
+        *partials = partial;
+    }
+}
+
+static void reduce_piece(void *context, int64_t piece)
+{
+    const Reduce *work = context;
+    const int64_t elements = work->elements;
+    if (work->chunks == 1) {
+        const int64_t first = piece * work->groups_together, last = smaller(first + work->groups_together, work->groups);
+        reduce_range(work, first * elements, last * elements, &work->partials[first]);
+        return;
+    }
+    const int64_t begin = piece % work->chunks * CHUNK, group = piece / work->chunks * elements;
+    reduce_range(work, group + begin, group + smaller(begin + CHUNK, elements), &work->partials[piece]);
 }
 
 static Partial finished(const Reduce *work, int64_t group)
@@ -140,35 +162,52 @@ static KernelStatus reduce_groups(Reduce *work, const View *a, const View *c)
     }
     work->a = kept_first(a, c);
     work->elements = us_view_elements(&work->a) / work->groups;
-    work->chunks = (work->elements + CHUNK - 1) / CHUNK;
+    work->chunks = ceiling(work->elements, CHUNK);
+    work->groups_together = work->elements < CHUNK ? CHUNK / work->elements : 1;
     work->partials = us_scratch_array(us_scratch_count(work->groups, work->chunks), sizeof *work->partials);
     if (work->partials == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    run_pieces(work->groups * work->chunks, work->groups * work->elements, reduce_chunk, work);
+    const int64_t pieces = work->chunks == 1 ? ceiling(work->groups, work->groups_together) : work->groups * work->chunks;
+    run_pieces(pieces, work->groups * work->elements, reduce_piece, work);
     return KERNEL_OK;
+}
+
+typedef struct Finish {
+    const Reduce *work;
+    const View *c, *indices;
+} Finish;
+
+static void finish_tile(void *context, int64_t tile)
+{
+    const Finish *finish = context;
+    const TensorReduce *reduce = finish->work->reduce;
+    const int64_t first = tile * TILE, count = smaller(finish->work->groups - first, TILE);
+    double values[TILE], priors[TILE];
+    if (reduce->beta != 0) {
+        us_linear_load_double(finish->c, first, count, priors);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const Partial result = finished(finish->work, first + i);
+        values[i] = reduce->alpha * result.value + (reduce->beta != 0 ? reduce->beta * priors[i] : 0);
+        if (!us_view_is_absent(finish->indices)) {
+            ((uint32_t *)finish->indices->data)[first + i] = (uint32_t)result.index;
+        }
+    }
+    us_linear_store_double(finish->c, first, count, values);
 }
 
 KernelStatus us_tensor_reduce(const View *views, const void *attributes)
 {
-    const View *c = &views[1], *indices = &views[2];
+    const View *c = &views[1];
     Detached detached;
     Reduce work = {.reduce = attributes};
     KernelStatus status = us_detach(&detached, 1, views, 1, c);
     if (status == KERNEL_OK) {
         status = reduce_groups(&work, &detached.inputs[0], c);
     }
-    for (int64_t group = 0; status == KERNEL_OK && group < work.groups; group++) {
-        Partial result = finished(&work, group);
-        double value = work.reduce->alpha * result.value, prior;
-        if (work.reduce->beta != 0) {
-            us_linear_load_double(c, group, 1, &prior);
-            value += work.reduce->beta * prior;
-        }
-        us_linear_store_double(c, group, 1, &value);
-        if (!us_view_is_absent(indices)) {
-            ((uint32_t *)indices->data)[group] = (uint32_t)result.index;
-        }
+    if (status == KERNEL_OK) {
+        run_pieces(ceiling(work.groups, TILE), work.groups, finish_tile, &(Finish){&work, c, &views[2]});
     }
     us_scratch_give_back(work.sums);
     us_scratch_give_back(work.partials);

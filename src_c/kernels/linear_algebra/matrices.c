@@ -1,6 +1,7 @@
 #include "kernels/linear_algebra/matrices.h"
 
 #include "kernels/matmul/lines.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <math.h>
@@ -30,12 +31,20 @@ static void load(const View *view, int64_t line, int64_t first, int64_t count, b
                  conjugated && is_complex(view->dtype));
 }
 
-/* values *= others, elements of the type. */
-static void multiply_line(DType wide, double *values, const double *others, int64_t count)
+/* values *= others */
+static void multiply_reals(double *values, const double *others, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        us_line_blend(wide, values + (is_complex(wide) ? 2 * i : i),
-                      is_complex(wide) ? others + 2 * i : (const double[2]){others[i], 0}, NULL, NULL, 1);
+        values[i] *= others[i];
+    }
+}
+
+US_SCALAR static void multiply_pairs(double *values, const double *others, int64_t count)
+{
+    for (int64_t i = 0; i < 2 * count; i += 2) {
+        const double real = values[i] * others[i] - values[i + 1] * others[i + 1];
+        values[i + 1] = values[i] * others[i + 1] + values[i + 1] * others[i];
+        values[i] = real;
     }
 }
 
@@ -57,7 +66,7 @@ static void sum_lines(void *context, int64_t piece)
                 load(sum->b, line, first, count, sum->form.conjugated_b, b);
             }
             if (sum->multiplies) {
-                multiply_line(wide, a, b, count);
+                (is_complex(wide) ? multiply_pairs : multiply_reals)(a, b, count);
             } else {
                 us_line_blend(wide, a, sum->form.alpha, reads_b ? b : NULL, sum->form.beta, count);
             }
