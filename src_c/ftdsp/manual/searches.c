@@ -49,7 +49,7 @@ static void check_steps(FtCall *call, const ReduceParameter *p)
                "outer_sizes_, inner_sizes_ or axis_sizes_ is NULL");
     for (int step = 0; ft_ok(call) && step < p->num_axes_; step++) {
         const int64_t before = step == 0 ? p->total_num_ : step_elements(p, step - 1, true);
-        ft_require(call, step_elements(p, step, false) == before, "total_num_", "mismatch", FT_BAD_SIZE,
+        ft_require(call, before >= 0 && step_elements(p, step, false) == before, "total_num_", "mismatch", FT_BAD_SIZE,
                    "step %d has sizes %d, %d, %d, but %lld elements come into it", step, p->outer_sizes_[step],
                    p->axis_sizes_[step], p->inner_sizes_[step], (long long)before);
     }
@@ -75,10 +75,22 @@ static KernelStatus reduce_step(const ReduceParameter *p, int step, const void *
     return us_reduce(views, &reduce);
 }
 
-/* Steps take turns in the two halves of `memory`, each as large as the first result. */
-static KernelStatus reduce_steps(const ReduceParameter *p, const void *src, DType dtype, double *memory, double **result)
+/* Of the steps' results; after an empty axis a later one can be larger than the first. */
+static int64_t largest_result(const ReduceParameter *p)
 {
-    double *halves[] = {memory, memory + step_elements(p, 0, true)};
+    int64_t most = 0;
+    for (int step = 0; step < p->num_axes_; step++) {
+        const int64_t elements = step_elements(p, step, true);
+        most = elements > most ? elements : most;
+    }
+    return most;
+}
+
+/* Steps take turns in the two halves of `memory`, each of `half` numbers. */
+static KernelStatus reduce_steps(const ReduceParameter *p, const void *src, DType dtype, double *memory, int64_t half,
+                                 double **result)
+{
+    double *halves[] = {memory, memory + half};
     KernelStatus status = reduce_step(p, 0, src, dtype, halves[0]);
     for (int step = 1; status == KERNEL_OK && step < p->num_axes_; step++) {
         status = reduce_step(p, step, halves[(step + 1) % 2], DTYPE_FLOAT64, halves[step % 2]);
@@ -101,8 +113,9 @@ void ft_op_reduce(FtCall *call, const FtReduce *a)
     if (!ft_ok(call) || to == 0) {
         return;
     }
-    double *memory = us_scratch_array(step_elements(p, 0, true), 2 * sizeof *memory), *result = NULL;
-    ft_finish(call, memory ? reduce_steps(p, a->src, call->dtype, memory, &result) : KERNEL_NO_MEMORY);
+    const int64_t half = largest_result(p);
+    double *memory = us_scratch_array(half, 2 * sizeof *memory), *result = NULL;
+    ft_finish(call, memory ? reduce_steps(p, a->src, call->dtype, memory, half, &result) : KERNEL_NO_MEMORY);
     if (ft_ok(call)) {
         us_store_double(a->dst, a->D, 1, result, to);
     }
@@ -135,18 +148,47 @@ typedef struct Search {
     atomic_bool no_memory;
 } Search;
 
-/* Puts a candidate into the sorted list of the best, of which there are `count` so far. */
+/* Moves a candidate of a heap, whose first is the last by value, down to its place. */
+static void sift(Candidate *heap, int64_t count, int64_t at)
+{
+    const Candidate moved = heap[at];
+    for (int64_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && by_value(&heap[child + 1], &heap[child]) > 0;
+        if (by_value(&heap[child], &moved) < 0) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moved;
+}
+
+/* Puts a candidate among the best, of which there are `count` so far; `limit` of them are a heap. */
 static int64_t insert(Candidate *best, int64_t count, int64_t limit, Candidate candidate)
 {
-    if (count == limit && by_value(&candidate, &best[limit - 1]) > 0) {
+    if (count == limit) {
+        if (by_value(&candidate, &best[0]) < 0) {
+            best[0] = candidate;
+            sift(best, count, 0);
+        }
         return count;
     }
-    int64_t place = count < limit ? count : limit - 1;
-    for (; place > 0 && by_value(&candidate, &best[place - 1]) < 0; place--) {
-        best[place] = best[place - 1];
+    best[count++] = candidate;
+    for (int64_t at = count / 2 - 1; count == limit && at >= 0; at--) {
+        sift(best, count, at);
     }
-    best[place] = candidate;
-    return count < limit ? count + 1 : limit;
+    return count;
+}
+
+/* A heap becomes a list, best first. */
+static void sort(Candidate *heap, int64_t count)
+{
+    while (count > 1) {
+        const Candidate last = heap[0];
+        heap[0] = heap[--count];
+        heap[count] = last;
+        sift(heap, count, 0);
+    }
 }
 
 static void search_line(void *context, int64_t line)
@@ -166,13 +208,14 @@ static void search_line(void *context, int64_t line)
         const int64_t count = search->length - begin < TILE ? search->length - begin : TILE;
         const char *elements = (const char *)a->input + ft_bytes(from + begin * inner, search->dtype);
         us_load_double(tile, elements, search->dtype, inner, count);
-        if (found == a->topk && !us_one_beats(tile, count, search->sign, best[found - 1].value)) {
+        if (found == a->topk && !us_one_beats(tile, count, search->sign, best[0].value)) {
             continue; /* equal ones come later */
         }
         for (int64_t k = 0; k < count; k++) {
             found = insert(best, found, a->topk, (Candidate){search->sign * tile[k], begin + k});
         }
     }
+    sort(best, a->topk);
     for (int64_t k = 0; k < a->topk; k++) {
         const double value = search->sign * best[k].value;
         ((int *)a->output)[to + k * inner] = (int)best[k].index;
@@ -298,9 +341,11 @@ void ft_op_nonzero(FtCall *call, const FtNonzero *a)
     int *found = a->non_zero_num, *output = a->output;
     ft_require(call, a->length == shape.elements, "length", "mismatch", FT_BAD_SIZE, "length is %d, the shape has %lld",
                a->length, (long long)shape.elements);
+    uint32_t strides[ARRAY_RANK_LIMIT] = {0};
     for (int d = 0; ft_ok(call) && d < shape.rank; d++) {
         ft_require(call, a->dim_strides[d] >= 1, "dim_strides", "range", FT_BAD_SIZE, "dim_strides[%d] is %d", d,
                    a->dim_strides[d]);
+        strides[d] = (uint32_t)a->dim_strides[d];
     }
     ft_require(call, *found >= 0, "non_zero_num", "negative", FT_BAD_SIZE, "*non_zero_num is %d; it begins with 0", *found);
     int64_t count = 0;
@@ -316,7 +361,7 @@ void ft_op_nonzero(FtCall *call, const FtNonzero *a)
         nonzero_tile(a, call->dtype, i, tile_count(a, i), is_nonzero);
         for (int64_t k = 0; k < tile_count(a, i); k++) {
             for (int d = 0; d < shape.rank && is_nonzero[k]; d++) {
-                const uint32_t place = (uint32_t)(i + k) / (uint32_t)a->dim_strides[d];
+                const uint32_t place = (uint32_t)(i + k) / strides[d];
                 output[*found * (int64_t)shape.rank + d] = (int)(place % (uint32_t)shape.size[d]);
             }
             *found += is_nonzero[k];
