@@ -6,6 +6,12 @@
 #include "device/order.h"
 #include "device/signal.h"
 
+/* Records that have not run although a later one has: that of another stream. */
+typedef struct Late {
+    struct Late *next;
+    uint64_t first, last;
+} Late;
+
 struct EventState {
     Event public;
     References references; /* the handle, queued records, resets and waits */
@@ -16,6 +22,7 @@ struct EventState {
     int file;               /* of that memory; -1: the event is this process's */
     uint64_t issued;        /* the last number of a record; not of a shared event */
     uint64_t forgotten;     /* records up to here were undone by a reset */
+    Late *late;             /* below `completed`; not of a shared event, of which others make records */
     uint64_t time;          /* nanoseconds at which `completed` ran; 0: it was dropped */
     uint64_t waits_queued, waits_passed;
     StreamState *stream;    /* of the latest record: held */

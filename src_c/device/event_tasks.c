@@ -33,6 +33,33 @@ bool us_event_task_queue(Stream *stream, Task task, uint64_t *ticket)
     return true;
 }
 
+/* With the lock held, as below. Where there is no memory for them, they count as made. */
+static void add_late(EventState *event, uint64_t first, uint64_t last)
+{
+    Late *late = first <= last ? malloc(sizeof *late) : NULL;
+    if (late != NULL) {
+        *late = (Late){event->late, first, last};
+        event->late = late;
+    }
+}
+
+/* The record is late no more; false: it was not. */
+static bool remove_late(EventState *event, uint64_t record)
+{
+    Late **link = &event->late;
+    while (*link != NULL && (record < (*link)->first || record > (*link)->last)) {
+        link = &(*link)->next;
+    }
+    Late *late = *link;
+    if (late != NULL) {
+        *link = late->next;
+        add_late(event, late->first, record - 1);
+        add_late(event, record + 1, late->last);
+        free(late);
+    }
+    return late != NULL;
+}
+
 void us_event_reach(EventState *event, uint64_t record, uint64_t time)
 {
     pthread_mutex_lock(&event->lock);
@@ -41,6 +68,11 @@ void us_event_reach(EventState *event, uint64_t record, uint64_t time)
     }
     if (record > before) {
         event->time = time;
+    }
+    if (record > before && !us_event_is_shared(event)) {
+        add_late(event, before + 1, record - 1);
+    }
+    if (record > before || remove_late(event, record)) {
         pthread_cond_broadcast(&event->changed);
     }
     pthread_mutex_unlock(&event->lock);
@@ -93,11 +125,14 @@ uint64_t us_event_issue_record(EventState *event)
 void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket)
 {
     StreamState *previous = us_stream_hold(stream) ? stream : NULL;
+    uint64_t previous_ticket = ticket;
     Moment *moment = us_order_moment(stream, ticket);
     pthread_mutex_lock(&event->lock);
     publish_number(event, record);
-    if (previous != NULL && record == event->words->recorded) {
+    const bool latest = previous != NULL && record == event->words->recorded;
+    if (latest) {
         previous = event->stream;
+        previous_ticket = event->stream_ticket;
         event->stream = stream;
         event->stream_ticket = ticket;
         event->sources++;
@@ -113,6 +148,9 @@ void us_event_record_comes_from(EventState *event, uint64_t record, StreamState 
         us_stream_allow(stream, ticket); /* whoever waits elsewhere cannot */
     }
     if (previous != NULL) {
+        if (!latest || previous != stream) {
+            us_stream_allow(previous, previous_ticket); /* who waits for that record no longer finds its stream here */
+        }
         us_stream_let_go(previous);
     }
 }

@@ -6,9 +6,25 @@
 
 #include <unistd.h>
 
+/* With the lock held. */
+static bool is_reached(const EventState *event, uint64_t record)
+{
+    const Late *late = event->late;
+    while (late != NULL && (record < late->first || record > late->last)) {
+        late = late->next;
+    }
+    return late == NULL && atomic_load(&event->words->completed) >= record;
+}
+
 bool us_event_is_reached(EventState *event, uint64_t record)
 {
-    return atomic_load(&event->words->completed) >= record;
+    if (atomic_load(&event->words->completed) < record) {
+        return false;
+    }
+    pthread_mutex_lock(&event->lock);
+    bool reached = is_reached(event, record);
+    pthread_mutex_unlock(&event->lock);
+    return reached;
 }
 
 static bool wait_is_ready(void *argument)
@@ -86,7 +102,7 @@ static void wait_for_own_record(EventState *event, uint64_t record, uint64_t sou
 {
     struct timespec deadline = us_deadline(left < 0 ? 0 : (uint64_t)left);
     pthread_mutex_lock(&event->lock);
-    if (!us_event_is_reached(event, record) && !us_task_gives_up() && event->sources == sources) {
+    if (!is_reached(event, record) && !us_task_gives_up() && event->sources == sources) {
         if (left < 0) {
             pthread_cond_wait(&event->changed, &event->lock);
         } else {
@@ -221,8 +237,8 @@ bool us_event_complete(Event *public)
     EventState *event = event_state(public);
     allow_record(event);
     pthread_mutex_lock(&event->lock);
-    bool complete = event->words->recorded > event->forgotten && event->words->completed >= event->words->recorded;
     uint64_t record = event->words->recorded;
+    bool complete = record > event->forgotten && is_reached(event, record);
     pthread_mutex_unlock(&event->lock);
     if (complete) {
         us_order_seen(NULL, moment_of(event, record));

@@ -76,6 +76,24 @@ def test_a_stream_waits_for_another(form):
     ok(lib.aclrtDestroyEvent(event))
 
 
+def test_a_wait_is_for_the_record_before_it_whatever_another_stream_records_first(form):
+    event = create(form)
+    with gate() as closed, stream() as slow, stream() as fast, stream() as waiting, memory(64) as block:
+        ok(lib.aclrtStreamWaitEvent(slow, closed.handle))
+        ok(lib.aclrtMemsetAsync(block, 64, 1, 64, slow))
+        ok(lib.aclrtRecordEvent(event, slow))
+        ok(lib.aclrtStreamWaitEvent(waiting, event))
+        ok(lib.aclrtMemsetAsync(block, 64, 2, 64, waiting))
+        ok(lib.aclrtRecordEvent(event, fast))
+        ok(lib.aclrtSynchronizeEvent(event))  # the latest record
+        assert recorded(event) == 1
+        assert lib.aclrtSynchronizeStreamWithTimeout(waiting, 20) == 507046
+        closed.open()
+        ok(lib.aclrtSynchronizeStream(waiting))
+        assert download(block, 64) == bytes([2] * 64)
+    ok(lib.aclrtDestroyEvent(event))
+
+
 def test_waiting_before_the_first_record():
     plain, flag, ex = (create(form) for form in ("plain", "flag", "ex"))
     with stream() as made:
