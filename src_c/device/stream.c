@@ -102,14 +102,6 @@ Stream *us_stream_of_handle(const void *handle)
     return stream == NULL ? NULL : &stream->public;
 }
 
-static bool is_own_worker(StreamState *stream)
-{
-    pthread_mutex_lock(&stream->lock);
-    bool own = stream->worker_exists && pthread_equal(stream->worker, pthread_self());
-    pthread_mutex_unlock(&stream->lock);
-    return own;
-}
-
 enum { LOOK_AGAIN_US = 5000 };
 
 /* Code of the program may never return: nobody waits long for it. */
@@ -155,7 +147,7 @@ bool us_stream_destroy(Stream *public, bool drain)
         return false;
     }
     us_recorder_stream_ends(stream);
-    if (!is_own_worker(stream)) {
+    if (!us_stream_runs_here(stream)) {
         if (drain) {
             us_stream_synchronize(public, -1);
         } else {

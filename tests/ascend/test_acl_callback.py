@@ -6,7 +6,7 @@ import threading
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.ascend.test_acl_stream import gate, stream
+from tests.ascend.test_acl_stream import gate, stream, wait_until
 from tests.conformance.ascend.acl_support import Out, device, download, in_thread, memory, ok
 
 SEEN = []
@@ -51,6 +51,23 @@ def test_later_work_waits_for_a_host_function():
         ok(lib.aclrtMemsetAsync(block, 64, 2, 64, made))
         ok(lib.aclrtSynchronizeStream(made))
         assert contents == [b"\x01"] and download(block, 1) == b"\x02"
+
+
+@pytest.mark.parametrize("end", [lib.aclrtDestroyStream, lib.aclrtDestroyStreamForce], ids=["drain", "force"])
+def test_a_host_function_may_end_its_own_stream(end):
+    current, made, ended = Out(), Out(), []
+    ok(lib.aclrtGetCurrentContext(current.cell))
+    ok(lib.aclrtCreateStream(made.cell))
+
+    @ffi.callback("void(void *)")
+    def end_it(_):
+        ended.extend([lib.aclrtSetCurrentContext(current.value), end(made.value)])
+
+    ok(lib.aclrtLaunchHostFunc(made.value, end_it, ffi.NULL))
+    wait_until(lambda: ended or lib.aclrtStreamQuery(made.value, ffi.new("aclrtStreamStatus *")) != 0)  # lets it run
+    wait_until(lambda: len(ended) == 2)
+    assert ended == [0, 0]
+    assert lib.aclrtSynchronizeStream(made.value) == 107017
 
 
 class Server:
