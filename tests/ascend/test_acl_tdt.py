@@ -177,6 +177,23 @@ def test_routes_lead_data_on(scene):
     assert take(first)[0] == bytes(ffi.buffer(DATA))
 
 
+def test_a_route_leads_to_any_number_of_queues(scene):
+    first, *others = (scene.queue() for _ in range(100))
+    scene.routes(*((first, other) for other in others), bound=True)
+    ok(lib.acltdtEnqueueData(first, DATA, 16, NULL, 0, 0, 0))
+    assert [take(other)[0] for other in others] == [bytes(ffi.buffer(DATA))] * 99
+    assert lib.acltdtDequeueData(first, ffi.new("char[]", 16), 16, ffi.new("size_t *"), NULL, 0, 0) == 207013
+
+
+def test_a_cycle_is_looked_for_once_along_each_route(scene):
+    """There are 2^40 ways from the first queue to the last one."""
+    layers = [(scene.queue(), scene.queue()) for _ in range(41)]
+    scene.routes(*((source, end) for sources, ends in zip(layers, layers[1:], strict=False) for source in sources
+                   for end in ends), bound=True)
+    assert lib.acltdtBindQueueRoutes(scene.routes((layers[-1][0], layers[0][0]))) == 100000
+    ok(lib.acltdtBindQueueRoutes(scene.routes((layers[0][0], layers[-1][0]))))
+
+
 def test_a_queue_that_is_destroyed_wakes_its_reader(scene):
     queue, statuses, started = scene.queue(), [], threading.Event()
 

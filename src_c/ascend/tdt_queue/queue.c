@@ -246,15 +246,13 @@ static Message *copy_message(const Message *message)
  * result is MAIL_DONE. */
 static MailStatus put(Queue *queue, Message *message, int64_t timeout_us)
 {
-    enum { ROUTES = 64 };
-    uint32_t ends[ROUTES];
-    size_t count = tdt_routes_from(queue->id, ends, ROUTES);
-    if (count == 0) {
+    uint32_t id = 0;
+    if (!tdt_route_from(queue->id, 0, &id)) {
         return us_mailbox_put(queue->mailbox, message, timeout_us);
     }
     MailStatus status = MAIL_DONE;
-    for (size_t i = 0; i < count && status == MAIL_DONE; i++) {
-        Queue *end = enter(ends[i]);
+    for (size_t i = 0; status == MAIL_DONE && tdt_route_from(queue->id, i, &id); i++) {
+        Queue *end = enter(id);
         Message *copy = end != NULL ? copy_message(message) : NULL;
         if (copy != NULL) {
             status = put(end, copy, timeout_us); /* routes have no cycle */

@@ -11,8 +11,8 @@ void tdt_queues_unlock(void);
 
 bool tdt_queue_exists(uint32_t id);   /* with the lock held */
 void tdt_routes_forget(uint32_t id);  /* with the lock held: the queue ends */
-/* The destinations of the routes from a queue, of which there is room for so many. Takes the lock. */
-size_t tdt_routes_from(uint32_t source, uint32_t *ids, size_t room);
+/* The destination of route 0, 1 … from a queue; false: there are no more. Takes the lock. */
+bool tdt_route_from(uint32_t source, size_t index, uint32_t *destination);
 
 /* A value of a type from 0 on, each of which has its size: rules type/range, len/range. */
 void tdt_require_size(Call *call, int type, const size_t *sizes, int types, size_t len);

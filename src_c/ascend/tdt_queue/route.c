@@ -8,6 +8,7 @@
 typedef struct Route {
     uint32_t source, destination;
     int32_t status;
+    bool seen; /* by leads_to */
 } Route;
 
 typedef struct RouteList {
@@ -25,7 +26,7 @@ static RouteList bound; /* of the process; with the lock of the queues held */
 acltdtQueueRoute *acltdtCreateQueueRoute(uint32_t srcId, uint32_t dstId)
 {
     Call call = us_call_begin("acltdtCreateQueueRoute");
-    Route initial = {srcId, dstId, ACL_TDT_QUEUE_ROUTE_UNBIND};
+    Route initial = {.source = srcId, .destination = dstId, .status = ACL_TDT_QUEUE_ROUTE_UNBIND};
     void *handle = us_handle_new(HANDLE_QUEUE_ROUTE, &initial, sizeof initial);
     us_require(&call, handle != NULL, "route", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for a route");
     us_call_end(&call);
@@ -137,14 +138,27 @@ static size_t find_bound(const Route *route)
     return at;
 }
 
-/* Whether data that enter `from` come to `to`. */
-static bool leads_to(uint32_t from, uint32_t to)
+/* leads_to, by routes that have not been seen. */
+static bool leads_on(uint32_t from, uint32_t to)
 {
     bool leads = from == to;
     for (size_t i = 0; i < bound.count && !leads; i++) {
-        leads = bound.routes[i].source == from && leads_to(bound.routes[i].destination, to);
+        Route *route = &bound.routes[i];
+        if (route->source == from && !route->seen) {
+            route->seen = true;
+            leads = leads_on(route->destination, to);
+        }
     }
     return leads;
+}
+
+/* Whether data that enter `from` come to `to`. */
+static bool leads_to(uint32_t from, uint32_t to)
+{
+    for (size_t i = 0; i < bound.count; i++) {
+        bound.routes[i].seen = false;
+    }
+    return leads_on(from, to);
 }
 
 static void require_bindable(Call *call, const Route *route)
@@ -216,17 +230,18 @@ void tdt_routes_forget(uint32_t id)
     }
 }
 
-size_t tdt_routes_from(uint32_t source, uint32_t *ids, size_t room)
+bool tdt_route_from(uint32_t source, size_t index, uint32_t *destination)
 {
-    size_t count = 0;
+    bool found = false;
     tdt_queues_lock();
-    for (size_t i = 0; i < bound.count && count < room; i++) {
-        if (bound.routes[i].source == source) {
-            ids[count++] = bound.routes[i].destination;
+    for (size_t i = 0; i < bound.count && !found; i++) {
+        if (bound.routes[i].source == source && index-- == 0) {
+            *destination = bound.routes[i].destination;
+            found = true;
         }
     }
     tdt_queues_unlock();
-    return count;
+    return found;
 }
 
 /* ---- asking for routes ---- */
