@@ -87,6 +87,9 @@ CaptureFault us_capture_begin(Stream *public, Graph *into, CaptureMode mode)
     Capture *capture = calloc(1, sizeof *capture);
     if (graph == NULL || capture == NULL || !us_graph_hold(graph_state(graph))) {
         free(capture);
+        if (into == NULL && graph != NULL) {
+            us_graph_destroy(graph);
+        }
         return CAPTURE_FAULT_NO_MEMORY;
     }
     atomic_init(&capture->references, 1);
@@ -209,6 +212,7 @@ CaptureFault us_capture_end(Stream *public, Graph **graph)
 
 void us_recorder_stream_ends(StreamState *stream)
 {
+    us_group_update_forget(stream);
     us_recorder_lock();
     Recorder *recorder = us_recorder_of(stream);
     Capture *capture = us_capture_of(stream);

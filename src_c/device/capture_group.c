@@ -136,15 +136,19 @@ static DeviceFault run_replacement(void *argument, Explanation *why)
     return DEVICE_FAULT_NONE;
 }
 
-static void release_replacement(void *argument)
+static void end_replacement(const Replacement *replacement)
 {
-    Replacement *replacement = argument;
     for (size_t i = 0; i < replacement->count; i++) {
         us_body_let_go(replacement->bodies[i]);
     }
     us_graph_let_go(replacement->graph);
     free(replacement->bodies);
-    free(replacement);
+}
+
+static void release_replacement(void *argument)
+{
+    end_replacement(argument);
+    free(argument);
 }
 
 /* Same number and type of tasks. */
@@ -161,23 +165,42 @@ static bool fits(const Recorder *recorder)
     return same;
 }
 
+/* Ends the update that the stream collects: its tasks become the caller's. GROUP: there is none. */
+static CaptureFault take_update(StreamState *stream, Replacement *taken)
+{
+    us_recorder_lock();
+    const Recorder *recorder = us_recorder_of(stream);
+    CaptureFault fault = CAPTURE_FAULT_GROUP;
+    if (recorder != NULL && recorder->kind == RECORDER_UPDATE) {
+        StepGroup *group = recorder->group;
+        fault = fits(recorder) ? CAPTURE_OK : CAPTURE_FAULT_UNJOINED;
+        *taken = (Replacement){group->graph, group->branch, group->first, recorder->collected_count, recorder->collected};
+        group->updating = false;
+        us_recorder_detach(stream);
+    }
+    us_recorder_unlock();
+    return fault;
+}
+
+void us_group_update_forget(StreamState *stream)
+{
+    Replacement taken;
+    if (take_update(stream, &taken) != CAPTURE_FAULT_GROUP) {
+        end_replacement(&taken);
+    }
+}
+
 CaptureFault us_group_update_end(Stream *public)
 {
     StreamState *stream = stream_state(public);
-    us_recorder_lock();
-    const Recorder *recorder = us_recorder_of(stream);
-    if (recorder == NULL || recorder->kind != RECORDER_UPDATE) {
-        us_recorder_unlock();
-        return CAPTURE_FAULT_GROUP;
+    Replacement taken;
+    CaptureFault fault = take_update(stream, &taken);
+    if (fault == CAPTURE_FAULT_GROUP) {
+        return fault;
     }
-    const StepGroup *group = recorder->group;
-    CaptureFault fault = fits(recorder) ? CAPTURE_OK : CAPTURE_FAULT_UNJOINED;
     Replacement *replacement = malloc(sizeof *replacement);
-    Replacement taken = {group->graph, group->branch, group->first, recorder->collected_count, recorder->collected};
-    recorder->group->updating = false;
-    us_recorder_detach(stream);
-    us_recorder_unlock();
     if (replacement == NULL) {
+        end_replacement(&taken);
         return CAPTURE_FAULT_NO_MEMORY;
     }
     *replacement = taken;

@@ -25,6 +25,7 @@ struct Capture {
 Capture *us_capture_of(const StreamState *stream); /* that records the stream; NULL: none */
 CaptureFault us_capture_join(Capture *capture, StreamState *stream); /* the stream becomes a branch of the recording */
 void us_capture_let_go(Capture *capture);
+void us_group_update_forget(StreamState *stream); /* the stream ends: nobody can end its update any more */
 Step *us_recorder_add_step(Recorder *recorder, StepKind kind); /* NULL: no memory */
 
 #endif

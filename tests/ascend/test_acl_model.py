@@ -290,6 +290,16 @@ ok(lib.aclmdlRICaptureTaskUpdateBegin(u, group))
 mul(a, b, c, u)
 assert lib.aclmdlRICaptureTaskUpdateEnd(u) == 107040
 assert lib.aclmdlRICaptureTaskUpdateEnd(u) == 107033
+# A stream that ends takes its update with it; another one can begin.
+for finish in lib.aclrtDestroyStream, lib.aclrtDestroyStreamForce:
+    gone = stream()
+    ok(lib.aclmdlRICaptureTaskUpdateBegin(gone, group))
+    assert lib.aclmdlRICaptureTaskUpdateBegin(u, group) == 107033
+    add(a, b, c, gone)
+    ok(finish(gone))
+ok(lib.aclmdlRICaptureTaskUpdateBegin(u, group))
+add(a, d, c, u)
+ok(lib.aclmdlRICaptureTaskUpdateEnd(u))
 # A run that waits for ever ends with its stream.
 ok(lib.aclmdlRIExecuteAsync(model, s))
 assert lib.aclmdlRIDestroy(model) == 107037
