@@ -177,7 +177,8 @@ TaskIdentity us_stream_faulty_task(Stream *stream);
 /* The number of the last task (or recorded step) that the calling thread gave to a stream that is no default one; 0:
  * none. */
 uint64_t us_last_task_of_thread(void);
-void us_stream_abort(Stream *stream); /* drops tasks that have not started and waits for the one that runs */
+/* Drops tasks that have not started and waits for the one that runs, unless that calls this. */
+void us_stream_abort(Stream *stream);
 void us_stream_interrupt(Stream *stream); /* the task that runs stops waiting for what it waits for; others stay */
 /* Later work of `stream` waits for all work submitted so far to `other`. False: no memory. */
 bool us_stream_wait_stream(Stream *stream, Stream *other);

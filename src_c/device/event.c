@@ -10,6 +10,10 @@ static void end_event(void *argument)
 {
     EventState *event = argument;
     us_order_let_go(event->moment);
+    for (Late *late = event->late, *next = NULL; late != NULL; late = next) {
+        next = late->next;
+        free(late);
+    }
     pthread_cond_destroy(&event->changed);
     pthread_mutex_destroy(&event->lock);
     if (us_event_is_shared(event)) {

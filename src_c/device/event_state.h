@@ -6,6 +6,12 @@
 #include "device/order.h"
 #include "device/signal.h"
 
+/* Records that have not run although a later one has: that of another stream. */
+typedef struct Late {
+    struct Late *next;
+    uint64_t first, last;
+} Late;
+
 struct EventState {
     Event public;
     References references; /* the handle, queued records, resets and waits */
@@ -16,7 +22,7 @@ struct EventState {
     int file;               /* of that memory; -1: the event is this process's */
     uint64_t issued;        /* the last number of a record; not of a shared event */
     uint64_t forgotten;     /* records up to here were undone by a reset */
-    OpenRecord *open;       /* of this process: another stream's later record may be made first. Not of a shared event */
+    Late *late;             /* below `completed`; not of a shared event, of which others make records */
     uint64_t time;          /* nanoseconds at which `completed` ran; 0: it was dropped */
     uint64_t waits_queued, waits_passed;
     StreamState *stream;    /* of the latest record: held */
@@ -40,13 +46,9 @@ static inline bool us_event_is_shared(const EventState *event)
 
 typedef struct EventTask {
     EventState *event;
-    uint64_t record; /* the record that is undone or waited for */
-    OpenRecord made;
+    uint64_t record; /* the record that is made, undone or waited for */
     int64_t timeout_us;
 } EventTask;
-
-/* With the lock held; NULL: it has run or been dropped, or is not this process's. */
-OpenRecord *us_event_find_open(const EventState *event, uint64_t record);
 
 EventTask *us_event_task_create(EventState *event); /* NULL: no memory, or the event has ended */
 void us_event_task_release(void *task);

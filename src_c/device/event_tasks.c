@@ -33,16 +33,31 @@ bool us_event_task_queue(Stream *stream, Task task, uint64_t *ticket)
     return true;
 }
 
-/* With the lock held. */
-static void close_record(EventState *event, uint64_t record)
+/* With the lock held, as below. Where there is no memory for them, they count as made. */
+static void add_late(EventState *event, uint64_t first, uint64_t last)
 {
-    for (OpenRecord **link = &event->open; *link != NULL; link = &(*link)->next) {
-        if ((*link)->number == record) {
-            *link = (*link)->next;
-            pthread_cond_broadcast(&event->changed);
-            return;
-        }
+    Late *late = first <= last ? malloc(sizeof *late) : NULL;
+    if (late != NULL) {
+        *late = (Late){event->late, first, last};
+        event->late = late;
     }
+}
+
+/* The record is late no more; false: it was not. */
+static bool remove_late(EventState *event, uint64_t record)
+{
+    Late **link = &event->late;
+    while (*link != NULL && (record < (*link)->first || record > (*link)->last)) {
+        link = &(*link)->next;
+    }
+    Late *late = *link;
+    if (late != NULL) {
+        *link = late->next;
+        add_late(event, late->first, record - 1);
+        add_late(event, record + 1, late->last);
+        free(late);
+    }
+    return late != NULL;
 }
 
 void us_event_reach(EventState *event, uint64_t record, uint64_t time)
@@ -53,9 +68,13 @@ void us_event_reach(EventState *event, uint64_t record, uint64_t time)
     }
     if (record > before) {
         event->time = time;
+    }
+    if (record > before && !us_event_is_shared(event)) {
+        add_late(event, before + 1, record - 1);
+    }
+    if (record > before || remove_late(event, record)) {
         pthread_cond_broadcast(&event->changed);
     }
-    close_record(event, record);
     pthread_mutex_unlock(&event->lock);
     if (record > before && us_event_is_shared(event)) {
         us_signal_tell(event->words);
@@ -66,7 +85,7 @@ static DeviceFault run_record(void *argument, Explanation *why)
 {
     (void)why;
     EventTask *task = argument;
-    us_event_reach(task->event, task->made.number, us_now());
+    us_event_reach(task->event, task->record, us_now());
     return DEVICE_FAULT_NONE;
 }
 
@@ -74,22 +93,17 @@ static DeviceFault run_record(void *argument, Explanation *why)
 static void release_record(void *argument)
 {
     EventTask *task = argument;
-    us_event_reach(task->event, task->made.number, 0);
+    us_event_reach(task->event, task->record, 0);
     us_event_task_release(task);
 }
 
 /* The number of a record that is about to be queued, which waits do not see before it is published: else another thread's
  * wait for it could come to stand before it in the same stream. All that processes have in common is the latest number, so
  * theirs are seen at once. The caller has the lock, also below. */
-static void take_number(EventState *event, OpenRecord *record)
+static uint64_t take_number(EventState *event)
 {
     atomic_store(&event->words->recorder, (int32_t)getpid());
-    if (us_event_is_shared(event)) {
-        *record = (OpenRecord){.number = atomic_fetch_add(&event->words->recorded, 1) + 1};
-    } else {
-        *record = (OpenRecord){.next = event->open, .number = ++event->issued};
-        event->open = record;
-    }
+    return us_event_is_shared(event) ? atomic_fetch_add(&event->words->recorded, 1) + 1 : ++event->issued;
 }
 
 static void publish_number(EventState *event, uint64_t record)
@@ -99,42 +113,44 @@ static void publish_number(EventState *event, uint64_t record)
     }
 }
 
-void us_event_issue_record(EventState *event, OpenRecord *record)
+uint64_t us_event_issue_record(EventState *event)
 {
     pthread_mutex_lock(&event->lock);
-    take_number(event, record);
-    publish_number(event, record->number);
+    uint64_t number = take_number(event);
+    publish_number(event, number);
     pthread_mutex_unlock(&event->lock);
+    return number;
 }
 
 void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket)
 {
     StreamState *previous = us_stream_hold(stream) ? stream : NULL;
+    uint64_t previous_ticket = ticket;
     Moment *moment = us_order_moment(stream, ticket);
     pthread_mutex_lock(&event->lock);
     publish_number(event, record);
-    OpenRecord *open = us_event_find_open(event, record);
-    if (open != NULL) {
-        open->stream = stream;
-        open->ticket = ticket;
-    }
-    if (previous != NULL && record == event->words->recorded) {
+    const bool latest = previous != NULL && record == event->words->recorded;
+    if (latest) {
         previous = event->stream;
+        previous_ticket = event->stream_ticket;
         event->stream = stream;
         event->stream_ticket = ticket;
+        event->sources++;
         Moment *before = event->moment;
         event->moment = moment;
         event->moment_record = record;
         moment = before;
     }
-    event->sources++;
-    pthread_cond_broadcast(&event->changed); /* waits look where their record comes from */
+    pthread_cond_broadcast(&event->changed); /* waits for a first record look where it comes from */
     pthread_mutex_unlock(&event->lock);
     us_order_let_go(moment);
     if (us_event_is_shared(event)) {
         us_stream_allow(stream, ticket); /* whoever waits elsewhere cannot */
     }
     if (previous != NULL) {
+        if (!latest || previous != stream) {
+            us_stream_allow(previous, previous_ticket); /* who waits for that record no longer finds its stream here */
+        }
         us_stream_let_go(previous);
     }
 }
@@ -147,8 +163,7 @@ static bool record(EventState *event, Stream *stream)
         return false;
     }
     pthread_mutex_lock(&event->lock);
-    take_number(event, &task->made);
-    const uint64_t number = task->made.number;
+    uint64_t number = task->record = take_number(event);
     pthread_mutex_unlock(&event->lock);
     uint64_t ticket = 0;
     bool queued = us_event_task_queue(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,

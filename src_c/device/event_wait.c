@@ -6,19 +6,14 @@
 
 #include <unistd.h>
 
-OpenRecord *us_event_find_open(const EventState *event, uint64_t record)
-{
-    OpenRecord *open = event->open;
-    while (open != NULL && open->number != record) {
-        open = open->next;
-    }
-    return open;
-}
-
 /* With the lock held. */
 static bool is_reached(const EventState *event, uint64_t record)
 {
-    return atomic_load(&event->words->completed) >= record && us_event_find_open(event, record) == NULL;
+    const Late *late = event->late;
+    while (late != NULL && (record < late->first || record > late->last)) {
+        late = late->next;
+    }
+    return late == NULL && atomic_load(&event->words->completed) >= record;
 }
 
 bool us_event_is_reached(EventState *event, uint64_t record)
@@ -44,13 +39,12 @@ static StreamState *hold_stream(StreamState *stream)
     return stream != NULL && us_stream_hold(stream) ? stream : NULL;
 }
 
-/* Lets the stream that will make the record, or else the latest one, run up to it (deferred mode). Gives what `sources` was. */
-static uint64_t allow_record(EventState *event, uint64_t record)
+/* Lets the stream that will make the latest record run up to it (deferred mode). Gives what `sources` was. */
+static uint64_t allow_record(EventState *event)
 {
     pthread_mutex_lock(&event->lock);
-    const OpenRecord *open = us_event_find_open(event, record);
-    StreamState *stream = hold_stream(open != NULL ? open->stream : event->stream);
-    uint64_t ticket = open != NULL ? open->ticket : event->stream_ticket;
+    StreamState *stream = hold_stream(event->stream);
+    uint64_t ticket = event->stream_ticket;
     uint64_t sources = event->sources;
     pthread_mutex_unlock(&event->lock);
     if (stream != NULL) {
@@ -127,7 +121,7 @@ static bool sleep_until_recorded(EventState *event, uint64_t record, int64_t tim
         if ((timeout_us >= 0 && left <= 0) || us_task_gives_up()) {
             return false;
         }
-        uint64_t sources = allow_record(event, record);
+        uint64_t sources = allow_record(event);
         if (us_event_is_shared(event)) {
             wait_for_other_process(event, record, left);
         } else {
@@ -140,7 +134,7 @@ static bool sleep_until_recorded(EventState *event, uint64_t record, int64_t tim
 /* True when the record has run; false when the time is over or the task that waits is dropped. */
 static bool wait_for_record(EventState *event, uint64_t record, int64_t timeout_us)
 {
-    allow_record(event, record);
+    allow_record(event);
     EventTask wanted = {.event = event, .record = record};
     us_parallel_wait(wait_is_ready, &wanted, AWAKE_NANOSECONDS);
     if (us_event_is_reached(event, record)) {
@@ -241,7 +235,7 @@ bool us_event_recorded(const Event *public)
 bool us_event_complete(Event *public)
 {
     EventState *event = event_state(public);
-    allow_record(event, atomic_load(&event->words->recorded));
+    allow_record(event);
     pthread_mutex_lock(&event->lock);
     uint64_t record = event->words->recorded;
     bool complete = record > event->forgotten && is_reached(event, record);

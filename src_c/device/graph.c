@@ -395,9 +395,12 @@ bool us_graph_step_disable(const void *handle)
         return false;
     }
     pthread_mutex_lock(&position->graph->lock);
-    step_at(position->graph, position->place.branch, position->place.step)->disabled = true;
+    Step *step = step_at(position->graph, position->place.branch, position->place.step);
+    if (step != NULL) { /* another thread may just have cleared the branch */
+        step->disabled = true;
+    }
     pthread_mutex_unlock(&position->graph->lock);
-    return true;
+    return step != NULL;
 }
 
 bool us_graph_step_replace(const void *handle, void (*release)(void *argument), void *argument)
@@ -409,7 +412,7 @@ bool us_graph_step_replace(const void *handle, void (*release)(void *argument), 
     }
     pthread_mutex_lock(&graph->lock);
     Step *step = step_at(graph, position->place.branch, position->place.step);
-    Body *old = step->body;
+    Body *old = step != NULL ? step->body : NULL;
     Body *body = NULL;
     if (old != NULL) {
         Task task = old->task;

@@ -290,8 +290,10 @@ bool us_notify_record(Notify *public, Stream *stream)
     note_record(notify, us_order_moment(stream_state(stream), ticket));
     if (promise != NULL && !hold(notify)) {
         free(promise); /* destroyed meanwhile: nobody can wait for it any more */
+    } else if (promise != NULL && !us_stream_hold(stream_state(stream))) {
+        free(promise); /* the stream was: it has run or dropped what it had */
+        let_go(notify);
     } else if (promise != NULL) {
-        us_stream_hold(stream_state(stream));
         pthread_mutex_lock(&notify->lock);
         *promise = (Promise){notify->promises, stream_state(stream), ticket};
         notify->promises = promise;

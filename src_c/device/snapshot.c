@@ -2,6 +2,7 @@
 
 #include "device/device_internal.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -89,7 +90,7 @@ static char *map_file(int file, off_t offset, size_t size)
 
 static void add_physical(int file, int64_t offset, size_t size, void *context)
 {
-    Part part = {.file = dup(file), .offset = offset, .size = size};
+    Part part = {.file = fcntl(file, F_DUPFD_CLOEXEC, 0), .offset = offset, .size = size};
     char *mapped = map_file(part.file, offset, size);
     add(context, &part, mapped);
     if (mapped != NULL) {

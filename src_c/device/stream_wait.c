@@ -96,8 +96,10 @@ void us_stream_abort(Stream *public)
 {
     StreamState *stream = stream_state(public);
     uint64_t ticket = us_stream_drop(stream);
-    us_stream_wait_ticket(stream, ticket, -1);
-    us_order_seen(stream, us_order_moment(stream, ticket));
+    if (!us_stream_runs_here(stream)) { /* a task does not wait for itself */
+        us_stream_wait_ticket(stream, ticket, -1);
+        us_order_seen(stream, us_order_moment(stream, ticket));
+    }
 }
 
 TaskIdentity us_stream_faulty_task(Stream *public)

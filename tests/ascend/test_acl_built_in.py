@@ -169,6 +169,36 @@ def test_copies_between_addresses_that_lie_in_memory():
         assert download(target, 10) == b"--5678----"
 
 
+CHECKED = """
+import ctypes
+from understudy import paths
+from understudy.ascend import ffi, lib
+
+def new(function, kind, *arguments):
+    cell = ffi.new(kind + " *")
+    assert function(cell, *arguments) == 0
+    return cell[0]
+
+assert lib.aclrtSetDevice(0) == 0
+on = new(lib.aclrtCreateStream, "aclrtStream")
+source, target, description = (new(lib.aclrtMalloc, "void *", 64, 0) for _ in range(3))
+statuses = [
+    lib.aclrtSetMemcpyDesc(description, lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, source, target, 64, ffi.NULL),
+    lib.aclrtMemsetAsync(source, 64, 1, 64, on),
+    lib.aclrtMemcpyAsyncWithDesc(description, lib.ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, on),
+    lib.aclrtMemcpy(target, 64, source, 64, lib.ACL_MEMCPY_DEVICE_TO_DEVICE) if {early} else 0,
+    lib.aclrtSynchronizeStream(on),
+]
+print(statuses, ctypes.CDLL(str(paths.sdk() / "lib" / "libunderstudy.so")).understudy_findings())
+"""
+
+
+@pytest.mark.parametrize(("early", "findings"), [(False, 0), (True, 1)])
+def test_a_copy_that_memory_describes_is_the_streams_and_not_the_hosts(early, findings):
+    environment = {"UNDERSTUDY_CHECK": "sync", "UNDERSTUDY_LOG": "off"}
+    assert run_python(CHECKED.format(early=early), environment).split("\n")[0] == f"[0, 0, 0, 0, 0] {findings}"
+
+
 # ---- allocators, streams of a configuration ----
 
 

@@ -70,6 +70,23 @@ def test_a_host_function_may_end_its_own_stream(end):
     assert lib.aclrtSynchronizeStream(made.value) == 107017
 
 
+def test_a_host_function_may_stop_what_follows_on_its_stream():
+    current, stopped = Out(), []
+    ok(lib.aclrtGetCurrentContext(current.cell))
+    with gate() as closed, stream() as made:
+
+        @ffi.callback("void(void *)")
+        def stop(_):
+            stopped.extend([lib.aclrtSetCurrentContext(current.value), lib.aclrtStreamAbort(made)])
+
+        ok(lib.aclrtStreamWaitEvent(made, closed.handle))
+        ok(lib.aclrtLaunchHostFunc(made, stop, ffi.NULL))
+        ok(lib.aclrtLaunchHostFunc(made, note, number(1)))
+        closed.open()
+        assert lib.aclrtSynchronizeStream(made) == 107023  # what aclrtStreamAbort leaves
+    assert (stopped, SEEN) == ([0, 0], [])
+
+
 class Server:
     """A thread that serves streams, as in a program of the vendor's user."""
 

@@ -1,5 +1,6 @@
 /* A pair of address and size (cann-runtime 9, doc 25-03). */
 #include "ascend/ascendcl/runtime.h"
+#include "report/grace.h"
 
 #include <stdlib.h>
 
@@ -42,16 +43,24 @@ aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size)
     return acl_end(&call);
 }
 
+/* Another thread may destroy it meanwhile. Nothing is in one that is not alive. */
+static aclDataBuffer contents_of(const aclDataBuffer *handle)
+{
+    us_grace_enter();
+    const aclDataBuffer *buffer = live_buffer(handle);
+    aclDataBuffer contents = buffer != NULL ? *buffer : (aclDataBuffer){NULL, 0};
+    us_grace_leave();
+    return contents;
+}
+
 void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer)
 {
-    const aclDataBuffer *buffer = live_buffer(dataBuffer);
-    return buffer != NULL ? buffer->data : NULL;
+    return contents_of(dataBuffer).data;
 }
 
 size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer)
 {
-    const aclDataBuffer *buffer = live_buffer(dataBuffer);
-    return buffer != NULL ? buffer->size : 0;
+    return contents_of(dataBuffer).size;
 }
 
 uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer)

@@ -185,8 +185,8 @@ Stream *acl_require_stream(Call *call, const char *parameter, const char *rule, 
     if (call->status != 0) {
         return NULL;
     }
-    if (handle == NULL) {
-        Context *context = acl_current_context();
+    if (handle == NULL) { /* another thread may have destroyed the context since this call asked for it */
+        Context *context = acl_require_context(call, "context", "none");
         return context != NULL ? context->default_stream : NULL;
     }
     Stream *stream = us_stream_of_handle(handle);

@@ -237,11 +237,13 @@ void *aclGetTensorDescAddress(const aclTensorDesc *desc)
 
 void aclSetTensorDescName(aclTensorDesc *desc, const char *name)
 {
+    us_grace_enter();
     aclTensorDesc *description = description_of(desc);
     if (description != NULL) {
         free(description->name);
         description->name = name != NULL ? strdup(name) : NULL;
     }
+    us_grace_leave();
 }
 
 aclError aclSetTensorShapeRange(aclTensorDesc *desc, size_t dimsCount, int64_t dimsRange[][ACL_TENSOR_SHAPE_RANGE_NUM])

@@ -122,7 +122,7 @@ static DeviceFault run_copy(void *argument, Explanation *why)
 {
     const IndirectCopy *task = argument;
     Copy copy;
-    bool done = describe(task, &copy, why) && us_copy_run(task->device->platform, &copy, why) == COPY_OK;
+    bool done = describe(task, &copy, why) && us_copy_perform(task->device->platform, &copy, why) == COPY_OK;
     return done ? DEVICE_FAULT_NONE : DEVICE_FAULT_COPY;
 }
 
