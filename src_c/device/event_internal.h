@@ -12,14 +12,6 @@ typedef struct EventCapture {
     uint32_t branch, step;
 } EventCapture;
 
-/* A record that has a number and has not run. It is in the work that will make it, which also reaches it when it is dropped. */
-typedef struct OpenRecord {
-    struct OpenRecord *next; /* of the event */
-    uint64_t number;
-    StreamState *stream; /* that has the work: alive as long as the record is open; NULL: not known yet */
-    uint64_t ticket;
-} OpenRecord;
-
 Event *us_event_public(EventState *event);
 bool us_event_hold(EventState *event); /* false: the event has ended */
 void us_event_let_go(EventState *event);
@@ -31,9 +23,9 @@ void us_event_end_capture(Event *event); /* the event ends */
 /* Sets whether us_event_is_captured is true, which costs no lock. */
 void us_event_mark_captured(Event *event, bool captured);
 
-/* A number for a record that will be made; who will make it (in deferred mode that stream must be let run); that it
+/* The number of a record that will be made; who will make it (in deferred mode that stream must be let run); that it
  * has been made, at a time, or dropped (0). */
-void us_event_issue_record(EventState *event, OpenRecord *record);
+uint64_t us_event_issue_record(EventState *event);
 void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket);
 void us_event_reach(EventState *event, uint64_t record, uint64_t time);
 

@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-/* One launch. `records` has one for each external step: the record it makes, or the number of the one it waits for. */
+/* One launch. `records` has a number for each external step: the record it makes or waits for. */
 typedef struct GraphLaunch {
     GraphState *graph; /* held */
     StreamState *stream;
-    OpenRecord records[];
+    uint64_t records[];
 } GraphLaunch;
 
 typedef struct Cursor {
@@ -22,7 +22,7 @@ typedef struct Cursor {
 
 typedef struct Run {
     GraphState *graph;
-    const OpenRecord *records;
+    const uint64_t *records;
     Cursor *cursors;
     bool over; /* STEP_END was reached */
     DeviceFault fault;
@@ -31,7 +31,7 @@ typedef struct Run {
 
 typedef enum Progress { PROGRESS_MADE, PROGRESS_NONE, PROGRESS_OVER } Progress;
 
-static DeviceFault run_once(GraphState *graph, const OpenRecord *records, Explanation *why);
+static DeviceFault run_once(GraphState *graph, const uint64_t *records, Explanation *why);
 
 /* ---- numbers in device memory ------------------------------------------------------------------------------------ */
 
@@ -141,7 +141,7 @@ static bool has_to_wait(const Run *run, const Step *step, bool *outside)
         *outside = false;
         return run->cursors[step->target.branch].furthest <= step->target.step;
     case STEP_EXTERNAL_WAIT: {
-        uint64_t record = step->when_run ? us_event_awaited(step->event, true) : run->records[step->external].number;
+        uint64_t record = step->when_run ? us_event_awaited(step->event, true) : run->records[step->external];
         return !us_event_is_reached(step->event, record);
     }
     case STEP_TASK:
@@ -158,11 +158,11 @@ static void perform(Run *run, uint32_t branch, const Step *step)
         run_body(run, step->body);
         break;
     case STEP_EXTERNAL_RECORD:
-        us_event_reach(step->event, run->records[step->external].number, us_now());
+        us_event_reach(step->event, run->records[step->external], us_now());
         break;
     case STEP_EXTERNAL_WAIT:
         us_event_await(step->event, step->when_run ? us_event_awaited(step->event, true)
-                       : run->records[step->external].number);
+                       : run->records[step->external]);
         break;
     case STEP_EXTERNAL_RESET:
         us_event_forget(step->event);
@@ -291,7 +291,7 @@ static void set_initials(Run *run)
     }
 }
 
-static DeviceFault run_once(GraphState *graph, const OpenRecord *records, Explanation *why)
+static DeviceFault run_once(GraphState *graph, const uint64_t *records, Explanation *why)
 {
     enum { FEW = 8 };
     Cursor few[FEW];
@@ -370,18 +370,16 @@ static void each_external(GraphLaunch *launch, VisitExternal *visit, uint64_t nu
 /* First the records, then the waits, which may wait for them. */
 static void issue(GraphLaunch *launch, Step *step, uint64_t kind)
 {
-    OpenRecord *record = &launch->records[step->external];
-    if (step->kind == kind && kind == STEP_EXTERNAL_RECORD) {
-        us_event_issue_record(step->event, record);
-    } else if (step->kind == kind) {
-        record->number = us_event_awaited(step->event, step->when_run);
+    if (step->kind == kind) {
+        launch->records[step->external] = kind == STEP_EXTERNAL_RECORD ? us_event_issue_record(step->event)
+                                                                       : us_event_awaited(step->event, step->when_run);
     }
 }
 
 static void tell_origin(GraphLaunch *launch, Step *step, uint64_t ticket)
 {
     if (step->kind == STEP_EXTERNAL_RECORD) {
-        us_event_record_comes_from(step->event, launch->records[step->external].number, launch->stream, ticket);
+        us_event_record_comes_from(step->event, launch->records[step->external], launch->stream, ticket);
     }
 }
 
@@ -389,7 +387,7 @@ static void tell_origin(GraphLaunch *launch, Step *step, uint64_t ticket)
 static void give_up_record(GraphLaunch *launch, Step *step, uint64_t time)
 {
     if (step->kind == STEP_EXTERNAL_RECORD) {
-        us_event_reach(step->event, launch->records[step->external].number, time);
+        us_event_reach(step->event, launch->records[step->external], time);
     }
 }
 
@@ -409,7 +407,7 @@ static void order_after(GraphLaunch *launch, Step *step, uint64_t number)
 {
     (void)number;
     if (step->kind == STEP_EXTERNAL_WAIT) {
-        us_event_order(step->event, launch->records[step->external].number, launch->stream);
+        us_event_order(step->event, launch->records[step->external], launch->stream);
     }
 }
 
