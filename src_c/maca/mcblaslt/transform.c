@@ -48,7 +48,8 @@ static void check_data(Call *call, const Addend *addend, const void *data, const
 
 static View matrix_at(View batch, int64_t index)
 {
-    batch.data = (char *)batch.data + index * batch.strides[0] * (int64_t)us_dtype_size(batch.dtype);
+    const uintptr_t offset = (uintptr_t)index * (uintptr_t)batch.strides[0] * us_dtype_size(batch.dtype); /* any number */
+    batch.data = (void *)((uintptr_t)batch.data + offset);
     return us_view_remove_axis(batch, 0);
 }
 

@@ -117,7 +117,7 @@ static void sort(const ConvCall *conv, int count, Result *results)
     }
 }
 
-/* Host memory in place of the three operands and a bias. */
+/* Host memory in place of the three operands. It is touched here, not by the first algorithm that is measured. */
 static char *make_data(const ConvCall *conv, ConvData *data)
 {
     const size_t x = tensor_bytes(conv->x), w = tensor_bytes(&conv->w), y = tensor_bytes(conv->y);
