@@ -375,6 +375,21 @@ def test_reduce(prefix, shape, axes, mode):
                                           atol=float(numpy.abs(x.astype(float)).sum()) * 2.0**-48 + (2.0**-24 if result == "hp" else 0))  # fmt: skip
 
 
+@pytest.mark.parametrize("prefix", ["fp", "i16"])
+def test_reduce_of_nothing(prefix):
+    """An empty axis gives the value of no elements to as many results as the other sizes say, in any step."""
+    for steps in ([(2, 0, 1)], [(0, 5, 1), (60000, 0, 1)], [(3, 0, 4), (3, 1, 4), (1, 3, 4)]):
+        arrays = [ffi.new("int[]", list(column)) for column in zip(*steps)]
+        count = steps[-1][0] * steps[-1][2]
+        for mode, nothing in enumerate([numpy.nan, -numpy.inf, numpy.inf, 1, 0, 0, 0, 0]):
+            param = ffi.new("ReduceParameter *", {"outer_sizes_": arrays[0], "axis_sizes_": arrays[1],
+                                                  "inner_sizes_": arrays[2], "num_axes_": len(steps), "mode_": mode,
+                                                  "output_num_": count})  # fmt: skip
+            given = [Input("src", values(prefix, 4)), Output("dst", count, ELEMENT[RESULTS[prefix]]), Value("param", param)]
+            got = masks_agree(f"{prefix}_reduce_s", given, "dst")
+            assert numpy.array_equal(got, numpy.full(count, nothing), equal_nan=True), (steps, mode)
+
+
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize(("shape", "axis", "top"), [((3, 4), 1, 2), ((5, 6, 7), 1, 1), ((4, 9), 0, 4), ((2, 1030), 1, 3),
                                                     ((2, 300, 3), 1, 140)], ids=str)  # fmt: skip

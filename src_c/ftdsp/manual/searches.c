@@ -49,7 +49,7 @@ static void check_steps(FtCall *call, const ReduceParameter *p)
                "outer_sizes_, inner_sizes_ or axis_sizes_ is NULL");
     for (int step = 0; ft_ok(call) && step < p->num_axes_; step++) {
         const int64_t before = step == 0 ? p->total_num_ : step_elements(p, step - 1, true);
-        ft_require(call, step_elements(p, step, false) == before, "total_num_", "mismatch", FT_BAD_SIZE,
+        ft_require(call, before >= 0 && step_elements(p, step, false) == before, "total_num_", "mismatch", FT_BAD_SIZE,
                    "step %d has sizes %d, %d, %d, but %lld elements come into it", step, p->outer_sizes_[step],
                    p->axis_sizes_[step], p->inner_sizes_[step], (long long)before);
     }
@@ -75,10 +75,22 @@ static KernelStatus reduce_step(const ReduceParameter *p, int step, const void *
     return us_reduce(views, &reduce);
 }
 
-/* Steps take turns in the two halves of `memory`, each as large as the first result. */
-static KernelStatus reduce_steps(const ReduceParameter *p, const void *src, DType dtype, double *memory, double **result)
+/* Of the steps' results; after an empty axis a later one can be larger than the first. */
+static int64_t largest_result(const ReduceParameter *p)
 {
-    double *halves[] = {memory, memory + step_elements(p, 0, true)};
+    int64_t most = 0;
+    for (int step = 0; step < p->num_axes_; step++) {
+        const int64_t elements = step_elements(p, step, true);
+        most = elements > most ? elements : most;
+    }
+    return most;
+}
+
+/* Steps take turns in the two halves of `memory`, each of `half` numbers. */
+static KernelStatus reduce_steps(const ReduceParameter *p, const void *src, DType dtype, double *memory, int64_t half,
+                                 double **result)
+{
+    double *halves[] = {memory, memory + half};
     KernelStatus status = reduce_step(p, 0, src, dtype, halves[0]);
     for (int step = 1; status == KERNEL_OK && step < p->num_axes_; step++) {
         status = reduce_step(p, step, halves[(step + 1) % 2], DTYPE_FLOAT64, halves[step % 2]);
@@ -101,8 +113,9 @@ void ft_op_reduce(FtCall *call, const FtReduce *a)
     if (!ft_ok(call) || to == 0) {
         return;
     }
-    double *memory = us_scratch_array(step_elements(p, 0, true), 2 * sizeof *memory), *result = NULL;
-    ft_finish(call, memory ? reduce_steps(p, a->src, call->dtype, memory, &result) : KERNEL_NO_MEMORY);
+    const int64_t half = largest_result(p);
+    double *memory = us_scratch_array(half, 2 * sizeof *memory), *result = NULL;
+    ft_finish(call, memory ? reduce_steps(p, a->src, call->dtype, memory, half, &result) : KERNEL_NO_MEMORY);
     if (ft_ok(call)) {
         us_store_double(a->dst, a->D, 1, result, to);
     }

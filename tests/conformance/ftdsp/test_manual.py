@@ -241,7 +241,10 @@ OWN_CASES = {
         ("mode_/range", [{"param": reduction(mode=-1)}, {"param": reduction(mode=8)}],
          [{"param": reduction(mode=m)} for m in range(8)]),
         ("total_num_/mismatch", [{"param": reduction(total=23)}, {"param": reduction(axis=(3, 3))},
-                                 {"param": reduction(outer=(2, -2))}], [{}]),
+                                 {"param": reduction(outer=(2, -2))},
+                                 {"param": reduction(axes=1, total=-1, output=2, outer=(2,), axis=(-3,), inner=(1,))},
+                                 {"param": reduction(axes=1, total=-1, output=-1, outer=(-1,), axis=(1,), inner=(1,))}],
+         [{"param": reduction(axes=1, total=0, output=2, outer=(2,), axis=(0,), inner=(1,))}]),
         ("output_num_/mismatch", [{"param": reduction(output=1)}], [{}])),
     "argmax": search_cases, "argmin": search_cases,
     "nonzero": several(
