@@ -44,15 +44,21 @@ static int64_t product(const int64_t *sizes, int begin, int end)
     return elements;
 }
 
-/* Checks the operands of a join whose sizes are known, and runs it. */
+/* Checks the operands of a join whose sizes are known, and runs it. The tables are read while the output is written. */
 static void join_blocks(FtCall *call, Join *join, int64_t outer)
 {
-    const int64_t size = (int64_t)us_dtype_size(call->dtype);
-    ft_operand(call, "output", join->output, outer * join->stride / size, call->dtype);
+    const int64_t size = (int64_t)us_dtype_size(call->dtype), written = outer * join->stride;
+    const int64_t table_bytes = join->input_count * (int64_t)sizeof(void *);
+    ft_operand(call, "output", join->output, written / size, call->dtype);
+    ft_apart(call, "output", join->output, written, "the table of inputs", join->inputs, table_bytes);
+    ft_apart(call, "output", join->output, written, "input_shapes", join->shapes, table_bytes);
     for (int input = 0; ft_ok(call) && input < join->input_count; input++) {
         const int64_t bytes = outer * block_bytes(join, input);
         ft_operand(call, "inputs", join->inputs[input], bytes / size, call->dtype);
-        ft_apart(call, "output", join->output, outer * join->stride, "inputs", join->inputs[input], bytes);
+        ft_apart(call, "output", join->output, written, "inputs", join->inputs[input], bytes);
+        if (join->shapes) {
+            ft_apart(call, "output", join->output, written, "input_shapes", join->shapes[input] + join->axis, sizeof(int));
+        }
     }
     if (ft_ok(call) && join->stride > 0) {
         ft_split(call, outer, 1, run_join, join);

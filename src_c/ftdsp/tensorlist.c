@@ -103,6 +103,11 @@ static void stack_list(FtCall *call, int tensor_num, const int *tensor_element_n
     ListStack work = {tensor_element_nums, tensor_data_type, tensor_data, output_data, tensor_num, unknown_type_offset};
     const int64_t bytes = list_bytes(call, &work);
     ft_operand(call, "output_data", output_data, bytes, DTYPE_INT8);
+    const int64_t sizes_bytes = ft_bytes(tensor_num, DTYPE_INT32);
+    ft_apart(call, "output_data", output_data, bytes, "tensor_element_nums", tensor_element_nums, sizes_bytes);
+    ft_apart(call, "output_data", output_data, bytes, "tensor_data_type", tensor_data_type, sizes_bytes);
+    ft_apart(call, "output_data", output_data, bytes, "the table tensor_data", tensor_data,
+             tensor_num * (int64_t)sizeof *tensor_data);
     for (int tensor = 0; ft_ok(call) && tensor < tensor_num; tensor++) {
         if (tensor_data_type[tensor] != 0) {
             const int64_t size = tensor_bytes(&work, tensor);

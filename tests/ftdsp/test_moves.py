@@ -72,6 +72,48 @@ def test_splits(prefix, axis):
                                        "end_indices": ints(*[b[1] for b in bounds])})
 
 
+def test_tables_do_not_lie_under_what_is_written():
+    """They are read while it is: a size that changes would send copies anywhere."""
+    def at(kind, place, *numbers):
+        pointer = ffi.cast(f"{kind} *", place)
+        for position, number in enumerate(numbers):
+            pointer[position] = ffi.cast(kind, number)
+        return pointer
+
+    def refused(symbol, *parameters):
+        before = memory(DDR, 128)
+        clear()
+        assert Invocation(symbol, list(parameters), {}, 1).run().status == 7, last_error()
+        assert memory(DDR, 128) == before
+
+    x, far, near = Input("input", numpy.float32(range(6))), DDR + 2**16, DDR + 4
+    split = [x, Table("outputs", [At(far, copy=False), At(DDR, copy=False)]),
+             *each(axis=0, input_shape=(6,), input_ndim=1, num_split=2)]  # fmt: skip
+    refused("fp_split_s", *split, *each(sizes=at("int", near, 2, 4)))
+    refused("fp_split_with_overlap_s", *split, *each(start=at("int", near, 0, 2), end=(2, 6)))
+    refused("fp_split_with_overlap_s", *split, *each(start=(0, 2), end=at("int", near, 2, 6)))
+    table = ffi.cast("float **", at("uintptr_t", DDR, far, DDR))
+    refused("fp_tensorlistfromtensor_s", x, *each(shape=(2, 3)), Value("table", table), *each(total=6))
+    output = Value("output", ffi.cast("float *", DDR))
+    refused("fp_concat_s", Value("inputs", ffi.cast("float **", at("uintptr_t", DDR, far, far))),
+            Table("shapes", [ints(3, 2), ints(3, 3)]), *each(num_inputs=2, axis=1, input_ndim=2), output)  # fmt: skip
+    inputs = Table("inputs", [At(far, copy=False)] * 2)
+    refused("fp_concat_s", inputs, Value("shapes", ffi.cast("int **", at("uintptr_t", DDR, far + 64, far + 64))),
+            *each(num_inputs=2, axis=int(at("int", far + 64, 3, 2)[1] - 1), input_ndim=2), output)  # fmt: skip
+    at("int", near, 3, 2)
+    refused("fp_concat_s", inputs, Table("shapes", [ints(3, 2), At(near, copy=False)]),
+            *each(num_inputs=2, axis=1, input_ndim=2), output)  # fmt: skip
+    refused("fp_stack_s", Value("inputs", ffi.cast("float **", at("uintptr_t", DDR, far, far))),
+            *each(shape=(3, 2), num_inputs=2, axis=0, input_ndim=2), output)  # fmt: skip
+    tensors, output = Table("data", [At(far, copy=False)] * 2), Value("output", ffi.cast("void *", DDR))
+    for sizes, types in ((at("int", near, 4, 4), ints(4, 4)), (ints(4, 4), at("int", near, 4, 4))):
+        refused("tensorliststack_s", *each(tensor_num=2, sizes=sizes, types=types), tensors, output, *each(unknown=0))
+    table = Value("data", ffi.cast("void **", at("uintptr_t", DDR, far, far)))
+    refused("tensorliststack_s", *each(tensor_num=2, sizes=(4, 4), types=(4, 4)), table, output, *each(unknown=0))
+    refused("fp_sparsetodense_s", Input("indices", ints(0, 0, 0, 1, 0, 0, 1, 0)), Input("x", numpy.float32([1, 2])),
+            Value("output", ffi.cast("float *", DDR)), *each(strides=at("int", near, 4, 2, 1), length=2, is_scalar=0))
+
+
 @pytest.mark.parametrize("prefix", ALL)
 def test_lists(prefix):
     x = values(prefix, (4, 5, 3))

@@ -248,6 +248,7 @@ void ft_op_sparsetodense(FtCall *call, const FtSparsetodense *a)
     }
     ft_operand(call, "output", a->output, end, call->dtype);
     ft_apart(call, "output", a->output, end * size, "indices_vec", a->indices_vec, 16 * (int64_t)a->sparse_length);
+    ft_apart(call, "output", a->output, end * size, "output_strides", a->output_strides, 3 * (int64_t)sizeof(int));
     ft_apart(call, "output", a->output, end * size, "sparse_values", a->sparse_values,
              (a->is_scalar && a->sparse_length > 0 ? 1 : a->sparse_length) * size);
     for (int64_t k = 0; ft_ok(call) && k < a->sparse_length; k++) {

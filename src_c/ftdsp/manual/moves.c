@@ -84,6 +84,9 @@ void ft_op_allgather(FtCall *call, const FtAllgather *a)
 typedef struct Cut {
     const void *input;
     int64_t outer, axis, inner;
+    void *const *outputs;
+    int pieces;
+    const int *sizes[2]; /* parameter arrays of an entry per piece, or NULL */
 } Cut;
 
 static int64_t cut_elements(const Cut *cut, int64_t size)
@@ -91,20 +94,25 @@ static int64_t cut_elements(const Cut *cut, int64_t size)
     return cut->outer * size * cut->inner;
 }
 
-static void check_cut(FtCall *call, const char *outputs, const Cut *cut, void *const *table, int piece, int64_t size)
+/* The tables are read while outputs are written. */
+static void check_cut(FtCall *call, const char *outputs, const Cut *cut, int piece, int64_t size)
 {
-    const int64_t count = cut_elements(cut, size), whole = cut_elements(cut, cut->axis);
-    ft_operand(call, outputs, table[piece], count, call->dtype);
-    ft_apart(call, outputs, table[piece], ft_bytes(count, call->dtype), "the input", cut->input,
-             ft_bytes(whole, call->dtype));
+    const void *output = cut->outputs[piece];
+    const int64_t count = cut_elements(cut, size), bytes = ft_bytes(count, call->dtype);
+    ft_operand(call, outputs, output, count, call->dtype);
+    ft_apart(call, outputs, output, bytes, "the input", cut->input, ft_bytes(cut_elements(cut, cut->axis), call->dtype));
+    ft_apart(call, outputs, output, bytes, "the table of outputs", cut->outputs, cut->pieces * (int64_t)sizeof(void *));
+    for (int k = 0; k < 2; k++) {
+        ft_apart(call, outputs, output, bytes, "the sizes", cut->sizes[k], ft_bytes(cut->pieces, DTYPE_INT32));
+    }
 }
 
-static void run_cut(const FtCall *call, const Cut *cut, void *to, int64_t first, int64_t size)
+static void run_cut(const FtCall *call, const Cut *cut, int piece, int64_t first, int64_t size)
 {
     const int64_t shape[] = {cut->outer, size, cut->inner};
     const int64_t offset = first * cut->inner * (int64_t)us_dtype_size(call->dtype);
     View source = row_major((const char *)cut->input + offset, call->dtype, 3, shape);
-    const View target = row_major(to, call->dtype, 3, shape);
+    const View target = row_major(cut->outputs[piece], call->dtype, 3, shape);
     source.strides[0] = cut->axis * cut->inner;
     us_copy_view(&target, &source);
 }
@@ -123,7 +131,10 @@ static Cut cut_along(FtCall *call, const void *input, int axis, const int *input
 
 void ft_op_split(FtCall *call, const FtSplit *a)
 {
-    const Cut cut = cut_along(call, a->input, a->axis, a->input_shape, a->input_ndim);
+    Cut cut = cut_along(call, a->input, a->axis, a->input_shape, a->input_ndim);
+    cut.outputs = a->outputs;
+    cut.pieces = a->num_split;
+    cut.sizes[0] = a->split_sizes;
     ft_require(call, a->outputs, "outputs", "table", FT_BAD_POINTER, "outputs is NULL; it has %d entries", a->num_split);
     int64_t sum = 0;
     for (int k = 0; ft_ok(call) && k < a->num_split; k++) {
@@ -134,28 +145,32 @@ void ft_op_split(FtCall *call, const FtSplit *a)
     ft_require(call, sum == cut.axis, "split_sizes", "mismatch", FT_BAD_SIZE,
                "the split_sizes add up to %lld, the axis has %lld", (long long)sum, (long long)cut.axis);
     for (int k = 0; ft_ok(call) && k < a->num_split; k++) {
-        check_cut(call, "outputs", &cut, a->outputs, k, a->split_sizes[k]);
+        check_cut(call, "outputs", &cut, k, a->split_sizes[k]);
     }
     int64_t first = 0;
     for (int k = 0; ft_ok(call) && k < a->num_split; first += a->split_sizes[k++]) {
-        run_cut(call, &cut, a->outputs[k], first, a->split_sizes[k]);
+        run_cut(call, &cut, k, first, a->split_sizes[k]);
     }
 }
 
 void ft_op_split_with_overlap(FtCall *call, const FtSplitWithOverlap *a)
 {
-    const Cut cut = cut_along(call, a->input, a->axis, a->input_shape, a->input_ndim);
+    Cut cut = cut_along(call, a->input, a->axis, a->input_shape, a->input_ndim);
+    cut.outputs = a->outputs;
+    cut.pieces = a->num_split;
+    cut.sizes[0] = a->start_indices;
+    cut.sizes[1] = a->end_indices;
     ft_require(call, a->outputs, "outputs", "table", FT_BAD_POINTER, "outputs is NULL; it has %d entries", a->num_split);
     for (int k = 0; ft_ok(call) && k < a->num_split; k++) {
         const int start = a->start_indices[k], end = a->end_indices[k];
         ft_require(call, start >= 0 && start <= end && end <= cut.axis, "start_indices", "range", FT_BAD_SIZE,
                    "output %d is from %d to %d of %lld", k, start, end, (long long)cut.axis);
         if (ft_ok(call)) {
-            check_cut(call, "outputs", &cut, a->outputs, k, end - start);
+            check_cut(call, "outputs", &cut, k, end - start);
         }
     }
     for (int k = 0; ft_ok(call) && k < a->num_split; k++) {
-        run_cut(call, &cut, a->outputs[k], a->start_indices[k], a->end_indices[k] - a->start_indices[k]);
+        run_cut(call, &cut, k, a->start_indices[k], a->end_indices[k] - a->start_indices[k]);
     }
 }
 
@@ -166,12 +181,13 @@ void ft_op_tensorlistfromtensor(FtCall *call, const FtTensorlistfromtensor *a)
     ft_require(call, total % rows == 0, "input_tensor_total_elements", "mismatch", FT_BAD_SIZE,
                "%d elements cannot be cut into %d rows", total, rows);
     ft_require(call, a->output_tensors, "output_tensors", "table", FT_BAD_POINTER, "output_tensors is NULL");
-    const Cut cut = {a->input_tensor_values, 1, rows, ft_ok(call) ? total / rows : 0};
+    const Cut cut = {.input = a->input_tensor_values, .outer = 1, .axis = rows, .inner = ft_ok(call) ? total / rows : 0,
+                     .outputs = a->output_tensors, .pieces = rows};
     for (int row = 0; ft_ok(call) && row < rows; row++) {
-        check_cut(call, "output_tensors", &cut, a->output_tensors, row, 1);
+        check_cut(call, "output_tensors", &cut, row, 1);
     }
     for (int row = 0; ft_ok(call) && row < rows; row++) {
-        run_cut(call, &cut, a->output_tensors[row], row, 1);
+        run_cut(call, &cut, row, row, 1);
     }
 }
 
@@ -315,9 +331,11 @@ void ft_op_spacetobatch(FtCall *call, const FtSpacetobatch *a)
     if (!ft_ok(call) || count == 0) {
         return;
     }
-    ft_clear(a->output, count, call->dtype);
     const Blocks blocks = {(void *)a->input, a->output, shape.size[0], shape.size[1], shape.size[2], shape.size[3],
                            {block[0], block[1]}, {pad[0], pad[2]}, {height / block[0], width / block[1]}};
+    if (count > shape.elements) {
+        ft_clear(a->output, count, call->dtype);
+    }
     move_blocks(&blocks, call->dtype, true);
 }
 

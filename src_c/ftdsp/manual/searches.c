@@ -311,9 +311,11 @@ void ft_op_nonzero(FtCall *call, const FtNonzero *a)
     int *found = a->non_zero_num, *output = a->output;
     ft_require(call, a->length == shape.elements, "length", "mismatch", FT_BAD_SIZE, "length is %d, the shape has %lld",
                a->length, (long long)shape.elements);
+    uint32_t strides[ARRAY_RANK_LIMIT] = {0};
     for (int d = 0; ft_ok(call) && d < shape.rank; d++) {
         ft_require(call, a->dim_strides[d] >= 1, "dim_strides", "range", FT_BAD_SIZE, "dim_strides[%d] is %d", d,
                    a->dim_strides[d]);
+        strides[d] = (uint32_t)a->dim_strides[d];
     }
     ft_require(call, *found >= 0, "non_zero_num", "negative", FT_BAD_SIZE, "*non_zero_num is %d; it begins with 0", *found);
     int64_t count = 0;
@@ -329,7 +331,7 @@ void ft_op_nonzero(FtCall *call, const FtNonzero *a)
         nonzero_tile(a, call->dtype, i, tile_count(a, i), is_nonzero);
         for (int64_t k = 0; k < tile_count(a, i); k++) {
             for (int d = 0; d < shape.rank && is_nonzero[k]; d++) {
-                const uint32_t place = (uint32_t)(i + k) / (uint32_t)a->dim_strides[d];
+                const uint32_t place = (uint32_t)(i + k) / strides[d];
                 output[*found * (int64_t)shape.rank + d] = (int)(place % (uint32_t)shape.size[d]);
             }
             *found += is_nonzero[k];
