@@ -186,6 +186,19 @@ def test_space_and_batch(prefix, shape, block, margins):
     moved(f"{prefix}_batch_to_space_s", batch, each(in_shape=batch.shape, block=block, crops=margins), x)
 
 
+def test_empty_arrays_of_any_sizes():
+    """Beside an axis of size 0 the other sizes may multiply to anything."""
+    big, none = 2**31 - 1, numpy.zeros(0, numpy.float32)
+    for axis, shape in ((0, (big, big, big, 0)), (2, (big, big, big, 0)), (3, (0, big, big, big))):
+        table = [Input("input", none), Table("outputs", [None, None]), Value("axis", axis),
+                 *each(input_shape=shape, input_ndim=4, num_split=2)]  # fmt: skip
+        compute("fp_split_s", [*table, *each(split_sizes=(big - 1, 1))])
+        compute("fp_split_with_overlap_s", [*table, *each(start=(0, big - 1), end=(big, big))])
+    moved("fp_spacetodepth_s", none, each(in_shape=(0, big, big, big), block=1, data_size=4), none)
+    moved("fp_batchtospace_s", none, each(in_shape=(big, big, big, 0), block=(1, 1), crops=(0, 0, 0, 0), data_size=4), none)
+    moved("fp_slice_s", none, each(shape=(0, big, big, big), ndim=4, begin=(0, 5, 5, 5), size=(0, 7, 7, 7)), none)
+
+
 def in_format(x, number):
     """[batch, channel, plane] in a format."""
     if number == 0:

@@ -73,7 +73,8 @@ void ft_op_softmax_cross_entropy_with_logits(FtCall *call, const FtSoftmaxCrossE
 
 void ft_op_sparse_softmax_cross_entropy_with_logits(FtCall *call, const FtSparseSoftmaxCrossEntropyWithLogits *a)
 {
-    const int64_t rows = (int64_t)(a->outter_size * a->inner_size), classes = (int64_t)a->axis_size, count = rows * classes;
+    const int64_t rows = us_shape_elements(2, (int64_t[]){(int64_t)a->outter_size, (int64_t)a->inner_size});
+    const int64_t classes = (int64_t)a->axis_size, count = rows * classes;
     ft_require(call, rows == (int64_t)a->batch_size && a->axis_size == a->number_of_classes, "batch_size", "mismatch",
                FT_BAD_SIZE, "%llu samples of %llu classes, but %lld rows of %lld", (unsigned long long)a->batch_size,
                (unsigned long long)a->number_of_classes, (long long)rows, (long long)classes);

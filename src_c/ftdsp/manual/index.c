@@ -227,10 +227,15 @@ void ft_op_gatherd(FtCall *call, const FtGatherd *a)
     }
 }
 
+/* The sum of three products of ints may leave int64, but then not come back to where places are. */
 static int64_t place_of(const FtSparsetodense *a, int64_t entry)
 {
     const int *d = (const int *)a->indices_vec + 4 * entry, *s = a->output_strides;
-    return (int64_t)d[0] * s[0] + (int64_t)d[1] * s[1] + (int64_t)d[2] * s[2] + d[3];
+    uint64_t place = (uint64_t)(int64_t)d[3];
+    for (int axis = 0; axis < 3; axis++) {
+        place += (uint64_t)((int64_t)d[axis] * s[axis]);
+    }
+    return (int64_t)place;
 }
 
 void ft_op_sparsetodense(FtCall *call, const FtSparsetodense *a)
@@ -244,7 +249,7 @@ void ft_op_sparsetodense(FtCall *call, const FtSparsetodense *a)
         const int64_t place = place_of(a, k);
         ft_require(call, place >= 0 && place < FT_ELEMENT_LIMIT, "indices_vec", "range", FT_BAD_ATTRIBUTE,
                    "entry %lld is place %lld of the output", (long long)k, (long long)place);
-        end = place >= end ? place + 1 : end;
+        end = ft_ok(call) && place >= end ? place + 1 : end;
     }
     ft_operand(call, "output", a->output, end, call->dtype);
     ft_apart(call, "output", a->output, end * size, "indices_vec", a->indices_vec, 16 * (int64_t)a->sparse_length);

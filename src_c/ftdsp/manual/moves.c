@@ -125,8 +125,11 @@ static Cut cut_along(FtCall *call, const void *input, int axis, const int *input
     if (!ft_ok(call)) {
         return (Cut){0};
     }
-    return (Cut){input, us_shape_elements(axis, shape.size), shape.size[axis],
-                 us_shape_elements(input_ndim - axis - 1, shape.size + axis + 1)};
+    if (shape.elements == 0) { /* the sizes beside an empty axis may multiply to anything */
+        return (Cut){.input = input, .axis = shape.size[axis]};
+    }
+    return (Cut){.input = input, .outer = us_shape_elements(axis, shape.size), .axis = shape.size[axis],
+                 .inner = us_shape_elements(input_ndim - axis - 1, shape.size + axis + 1)};
 }
 
 void ft_op_split(FtCall *call, const FtSplit *a)
@@ -255,7 +258,7 @@ void ft_op_spacetodepth(FtCall *call, const FtSpacetodepth *a)
     ft_require(call, size[1] % block == 0 && size[2] % block == 0, "block", "mismatch", FT_BAD_SIZE,
                "%lld x %lld elements are not whole blocks of %d x %d", (long long)size[1], (long long)size[2], a->block,
                a->block);
-    if (!ft_ok(call)) {
+    if (!ft_ok(call) || shape.elements == 0) {
         return;
     }
     /* output axes: image, y, x, channel, l, m */
@@ -357,7 +360,7 @@ static void batch_to_space(FtCall *call, const void *input, void *output, const 
     const int64_t width = shape.size[2] * block[1] - crops[2] - crops[3];
     ft_require(call, height >= 0 && width >= 0, "crops", "range", FT_BAD_SIZE, "nothing of %lld x %lld elements is left",
                (long long)shape.size[1] * block[0], (long long)shape.size[2] * block[1]);
-    const int64_t count = ft_ok(call) ? images * height * width * shape.size[3] : 0;
+    const int64_t count = ft_ok(call) ? us_shape_elements(4, (int64_t[]){images, height, width, shape.size[3]}) : 0;
     ft_operand(call, "output", output, count, call->dtype);
     ft_apart(call, "output", output, ft_bytes(count, call->dtype), "input", input, ft_bytes(shape.elements, call->dtype));
     if (ft_ok(call) && count > 0) {
