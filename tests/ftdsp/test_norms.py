@@ -90,6 +90,26 @@ def test_groupnorm(prefix, batch, unit, channel, groups):
 
 
 @pytest.mark.parametrize("prefix", FLOATS)
+def test_statistics_of_no_elements(prefix):
+    """They are those of an empty sum divided by 0."""
+    kind, none = ELEMENT[prefix], numpy.zeros(0, ELEMENT[prefix])
+    for unit, channel in ((0, 4), (3, 0)):
+        given = [Input("input", none), Input("scale", numpy.ones(channel, kind)), Input("offset", numpy.ones(channel, kind)),
+                 Output("mean", 6, kind), Output("variance", 6, kind),
+                 *numbers(epsilon=1e-5, num_groups=2, channel=channel, unit=unit, batch=3)]  # fmt: skip
+        found = with_mask(f"{prefix}_groupnormfusion", given, [Output("output", 0, kind)])
+        assert numpy.isnan([found["mean"], found["variance"]]).all()
+    for rows, parameters_ in ((5, 2), (2, 5)):
+        pointers = [Input("gamma", numpy.ones(4, kind)), Input("beta", numpy.ones(4, kind))]
+        output, statistics = Output("output", 0, kind), [Output("mean", rows, kind), Output("variance", rows, kind)]
+        order = [output, *pointers] if prefix == "fp" else [*pointers, output]
+        given = [Input("input", none), *order, *statistics,
+                 *numbers(param_inner=4, param_outer=parameters_, inner=0, outer=rows, epsilon=1e-5, length=0)]
+        for name in ("mean", "variance"):
+            assert numpy.isnan(compute(f"{prefix}_layernormfusion_s", given)[name]).all()
+
+
+@pytest.mark.parametrize("prefix", FLOATS)
 def test_groupnorm_of_neighbours(prefix):
     """Nearly all elements are nearer to the mean than float32 holds it."""
     shape, ones = (1, 10007, 8), numpy.ones(8, ELEMENT[prefix])

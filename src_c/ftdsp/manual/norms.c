@@ -179,6 +179,22 @@ void ft_op_lpnorm(FtCall *call, const FtLpnorm *a)
     }
 }
 
+/* A norm of lines with statistics; those of lines without an element are no numbers. */
+static void norm_with_statistics(FtCall *call, const LineNorm *norm)
+{
+    const bool empty = norm->rows * norm->run == 0;
+    const double none = NAN;
+    for (int64_t line = 0; empty && line < norm->lines; line++) {
+        for (int k = 0; k < 2; k++) {
+            void *to = k == 0 ? norm->means : norm->variances;
+            if (to) {
+                us_store_double((char *)to + ft_bytes(line, norm->statistics), norm->statistics, 1, &none, 1);
+            }
+        }
+    }
+    ft_finish(call, us_line_norm(norm));
+}
+
 void ft_op_groupnormfusion(FtCall *call, const FtGroupnormfusion *a)
 {
     ft_require(call, a->channel % a->num_groups == 0, "num_groups", "mismatch", FT_BAD_ATTRIBUTE,
@@ -196,7 +212,7 @@ void ft_op_groupnormfusion(FtCall *call, const FtGroupnormfusion *a)
         .line_divisor = 1, .period = a->num_groups, .stride = width, .by_element = true,
         .means = a->mean, .variances = a->variance, .statistics = call->dtype,
     };
-    ft_finish(call, us_line_norm(&norm));
+    norm_with_statistics(call, &norm);
 }
 
 /* What the two lists of layernormfusion have in common. */
@@ -229,17 +245,18 @@ static void layer_norm(FtCall *call, const LayerNorm *a)
     apart_from_parameters(call, a->y_name, a->y, ft_bytes(a->outer * a->inner, call->dtype), a, count);
     apart_from_parameters(call, "out_mean", a->mean, ft_bytes(a->outer, a->statistics), a, count);
     apart_from_parameters(call, "out_variance", a->variance, ft_bytes(a->outer, a->statistics), a, count);
-    if (!ft_ok(call) || count == 0) {
+    if (!ft_ok(call) || a->outer == 0) {
         return;
     }
     const int64_t run = repeats ? a->param_inner : a->inner;
     const LineNorm norm = {
         .x = a->x, .y = a->y, .dtype = call->dtype, .lines = a->outer, .block_lines = 1, .block_step = a->inner,
-        .rows = a->inner / run, .row_step = run, .run = run, .epsilon = a->epsilon, .scale = a->gamma, .offset = a->beta,
+        .rows = run > 0 ? a->inner / run : 0, .row_step = run, .run = run, .epsilon = a->epsilon, .scale = a->gamma,
+        .offset = a->beta,
         .line_divisor = a->param_outer, .period = repeats ? 1 : rows, .stride = repeats ? 0 : a->inner, .by_element = true,
         .means = a->mean, .variances = a->variance, .statistics = a->statistics,
     };
-    ft_finish(call, us_line_norm(&norm));
+    norm_with_statistics(call, &norm);
 }
 
 void ft_op_layernormfusion(FtCall *call, const FtLayernormfusion *a)
