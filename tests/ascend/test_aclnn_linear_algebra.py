@@ -158,6 +158,19 @@ def test_determinants():
     assert (sign, logarithm) == (0, -np.inf)
 
 
+@pytest.mark.parametrize("kind", ["F32", "F64"])
+@pytest.mark.parametrize(("x", "sign", "logarithm"), [
+    ([[np.nan]], np.nan, np.nan), ([[1, np.nan], [2, 3]], np.nan, np.nan), ([[0, 0], [0, np.nan]], np.nan, np.nan),
+    ([[np.nan, 0], [0, 0]], np.nan, np.nan),
+    ([[np.inf]], 1, np.inf), ([[-np.inf]], -1, np.inf), ([[np.inf, 0], [0, -2]], -1, np.inf),
+    ([[0, np.inf], [3, 0]], -1, np.inf)], ids=str)  # fmt: skip
+def test_determinants_that_are_not_finite(kind, x, sign, logarithm):
+    actual = call("Slogdet", self=tensor(x, kind), signOut=empty((), kind), logOut=empty((), kind))
+    np.testing.assert_array_equal(actual, (sign, logarithm))
+    out = call("Logdet", self=tensor(x, kind), out=empty((), kind))
+    np.testing.assert_array_equal(out, np.nan if sign == -1 else logarithm)
+
+
 def test_qr():
     for kind, layout in itertools.product(["F32", "F16", "F64", "C64", "C128"], LAYOUTS):
         unit = 256 * UNITS[kind]

@@ -198,7 +198,16 @@ static double size_of(Pair pair)
 {
     const double x = fabs(pair.real), y = fabs(pair.imaginary), most = x > y ? x : y, least = x > y ? y : x;
     const double rest = most > 0 ? least / most : 0;
-    return most > 0 ? most * sqrt(1 + rest * rest) : most;
+    return x != x || y != y ? NAN : most > 0 ? most * sqrt(1 + rest * rest) : most;
+}
+
+/* A number by its size. Real ones by their sign: infinity has one too. */
+static Pair direction_of(DType compute, Pair pair, double size)
+{
+    if (is_complex(compute)) {
+        return (Pair){pair.real / size, pair.imaginary / size};
+    }
+    return (Pair){pair.real > 0 ? 1 : pair.real < 0 ? -1 : pair.real, 0};
 }
 
 static Pair multiply(Pair a, Pair b)
@@ -230,8 +239,8 @@ static KernelStatus log_determinant_body(const Batch *batch, const View *matrice
         const Pair element = read_pair(batch->compute, memory, i * order + i);
         const double size = size_of(element);
         const double turn = pivots[i] == i + 1 ? 1 : -1;
-        const Pair unit = {turn * element.real / size, turn * element.imaginary / size};
-        sign = size == 0 ? (Pair){0, 0} : multiply(sign, unit);
+        const Pair unit = direction_of(batch->compute, element, size), turned = {turn * unit.real, turn * unit.imaginary};
+        sign = size == 0 && sign.real == sign.real ? (Pair){0, 0} : multiply(sign, turned);
         sum += log_double(size);
     }
     if (us_view_is_absent(&matrices[1])) {
