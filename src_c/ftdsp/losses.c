@@ -72,8 +72,8 @@ void ft_smoothl1lossgrad(FtCall *call, const void *dy, void *dx1, const void *x1
 {
     ft_length(call, "length", length);
     const Elementwise work = {
-        .formula = &us_map_smooth_l1_loss_backward,
-        .numbers = {1, beta},
+        .formula = &us_map_smooth_l1_slope,
+        .numbers = {beta},
         .inputs = {{"dy", dy}, {"x1", x1}, {"x2", x2}},
         .outputs = {{"dx1", dx1}},
     };

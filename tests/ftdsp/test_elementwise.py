@@ -127,6 +127,20 @@ def assert_close(operator, prefix, result, expected, terms):
     assert (error <= allowed * 1.01).all(), float((error / allowed).max())
 
 
+@pytest.mark.parametrize("beta", [0, -0.5, math.nan, math.inf])
+@pytest.mark.parametrize("prefix", FLOATS)
+def test_smoothl1lossgrad_of_any_beta(prefix, beta):
+    """The page's conditions in their order: dy above beta, -dy below -beta, else diff / beta * dy."""
+    operator = next(op for op in OPERATORS if op.name == "smoothl1lossgrad")
+    dy, x1, x2 = numpy.array([[2, 3, 5, 7, 11], [0, 1, 0, 0.25, math.nan], [0, 0, 1, 0.5, 0]], ELEMENT[prefix])
+    diff = (x1.astype(float) - x2).tolist()
+    with numpy.errstate(invalid="ignore", divide="ignore"):
+        expected = [g if d > beta else -g if d < -beta else float(numpy.float64(d) / beta) * g for g, d in zip(dy.tolist(), diff)]
+    given = [Value(p.name, beta) if p.name == "beta" else p for p in operator.parameters(prefix, [dy, x1, x2])]
+    result = compute(f"{prefix}_smoothl1lossgrad_s", given)["dx1"]
+    assert numpy.array_equal(result, numpy.array(expected, ELEMENT[prefix]), equal_nan=True)
+
+
 @pytest.mark.parametrize("count", SIZES)
 @pytest.mark.parametrize(("operator", "prefix"), CASES, ids=str)
 def test_against_float64(operator, prefix, count):

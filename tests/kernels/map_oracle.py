@@ -523,6 +523,13 @@ def smooth_l1(x, y, beta):
     return np.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta), scale
 
 
+def smooth_l1_slope(g, x, y, beta):
+    """The first condition that holds decides, whatever beta is."""
+    difference = x - y
+    return np.where(difference > beta, g, np.where(difference < -beta, -g, difference / beta * g)), (
+        np.abs(g) * (1 + (np.abs(x) + np.abs(y)) / beta))  # fmt: skip
+
+
 def smooth_l1_gradient(g, x, y, a, beta):
     distance = x - y
     return a * np.where(np.abs(distance) < beta, distance / beta, np.sign(distance)) * g, (
@@ -653,6 +660,7 @@ ORACLE = {
     "sigmoid_cross_entropy": Oracle(sigmoid_cross_entropy, 20),  # of float16 the logarithm is computed to 2^-20
     "sigmoid_cross_entropy_slope": Oracle(lambda x, y: (sigmoid(x) - y, 1 + np.abs(y)), 6),
     "smooth_l1_loss_backward": Oracle(smooth_l1_gradient, 4, domains=((-2, 2),) * 3, numbers=(0.25, 1)),
+    "smooth_l1_slope": Oracle(smooth_l1_slope, 4, domains=((-2, 2),) * 3, numbers=(0.75,)),
     "binary_cross_entropy": Oracle(cross_entropy, 8, domains=PROBABILITIES),
     "binary_cross_entropy_backward": Oracle(cross_entropy_gradient, 8, domains=((-4, 4), *PROBABILITIES)),
     "logits_cross_entropy": Oracle(logits_cross_entropy, 9, domains=LOGITS),
