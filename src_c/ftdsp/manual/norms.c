@@ -1,4 +1,5 @@
 /* Normalizations, softmax and their gradients (ft-dsp-manual 3, 4). */
+#include "ftdsp/broadcast.h"
 #include "ftdsp/manual.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/norm/line_gradient.h"
@@ -14,23 +15,6 @@
 static View matrix(const void *data, DType dtype, int64_t rows, int64_t columns)
 {
     return us_view_contiguous((void *)data, dtype, 2, (int64_t[]){rows, columns});
-}
-
-static const void *element(const void *data, DType dtype, int64_t index)
-{
-    return (const char *)data + index * (int64_t)us_dtype_size(dtype);
-}
-
-static double number(const void *data, DType dtype, int64_t index)
-{
-    double value;
-    us_load_double(&value, element(data, dtype, index), dtype, 1, 1);
-    return value;
-}
-
-static void set_number(void *data, DType dtype, int64_t index, double value)
-{
-    us_store_double((void *)element(data, dtype, index), dtype, 1, &value, 1);
 }
 
 /* Runs work(context, from, to), on float copies where the elements are integers; the result is truncated. */
@@ -275,27 +259,31 @@ void ft_op_layernormfusion_of_pairs(FtCall *call, const FtLayernormfusionOfPairs
 
 /* ---- gradients ---- */
 
-static void fill_zero(void *data, int64_t count, DType dtype)
+/* dx = scale * invar * dy, rounded once; `factors` has room for two numbers per channel. */
+static void scale_gradient(FtCall *call, const FtBatchnormgrad *a, double *factors)
 {
-    for (int64_t i = 0; i < count; i++) {
-        set_number(data, dtype, i, 0);
+    double *inverse = factors + a->channel;
+    us_load_double(factors, a->scale, call->dtype, 1, a->channel);
+    us_load_double(inverse, a->invar, call->dtype, 1, a->channel);
+    for (int64_t c = 0; c < a->channel; c++) {
+        factors[c] *= inverse[c];
     }
-}
-
-static void scale_gradient(const FtBatchnormgrad *a, DType dtype)
-{
-    for (int64_t i = 0; i < (int64_t)a->batch * a->channel; i++) {
-        const int64_t c = i % a->channel;
-        set_number(a->dx, dtype, i, number(a->scale, dtype, c) * number(a->invar, dtype, c) * number(a->dy, dtype, i));
-    }
+    ft_map(call, &us_map_mul, DTYPE_FLOAT64, 2, (const View[]){matrix(a->dy, call->dtype, a->batch, a->channel),
+                                                               matrix(factors, DTYPE_FLOAT64, 1, a->channel),
+                                                               matrix(a->dx, call->dtype, a->batch, a->channel)});
 }
 
 void ft_op_batchnormgrad(FtCall *call, const FtBatchnormgrad *a)
 {
     const DType dtype = call->dtype;
     if (a->batch == 0 || a->channel == 0) {
-        fill_zero(a->dbias, a->channel, dtype);
-        fill_zero(a->dscale, a->channel, dtype);
+        ft_clear(a->dbias, a->channel, dtype);
+        ft_clear(a->dscale, a->channel, dtype);
+        return;
+    }
+    double *factors = us_scratch_array(a->channel, 2 * sizeof *factors);
+    if (!factors) {
+        ft_finish(call, KERNEL_NO_MEMORY);
         return;
     }
     const View parameters = matrix(NULL, dtype, 1, a->channel);
@@ -310,8 +298,9 @@ void ft_op_batchnormgrad(FtCall *call, const FtBatchnormgrad *a)
     const BatchNorm norm = {.alpha = 1, .alpha_param = 1};
     ft_finish(call, us_batch_norm_backward(views, &norm));
     if (ft_ok(call) && !a->is_train) {
-        scale_gradient(a, dtype);
+        scale_gradient(call, a, factors);
     }
+    us_scratch_give_back(factors);
 }
 
 #define LAYER_EPSILON 1e-12
