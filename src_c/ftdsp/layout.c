@@ -1,6 +1,7 @@
 /* Operators that move elements of any type: concat, stack, slice (ft-dsp 4). */
+#include "ftdsp/broadcast.h"
 #include "ftdsp/operators.h"
-#include "ftdsp/shape.h"
+#include "kernels/move/copy_view.h"
 
 #include <string.h>
 
@@ -20,18 +21,18 @@ static int64_t block_bytes(const Join *join, int input)
     return join->shapes ? join->shapes[input][join->axis] * join->block : join->block;
 }
 
-static void run_join(void *context, int64_t begin, int64_t end)
+/* Of each input a block per outer index, `stride` bytes apart. */
+static void run_join(const FtCall *call, const Join *join, int64_t outer)
 {
-    const Join *join = context;
-    for (; begin < end; begin++) {
-        char *to = join->output + begin * join->stride;
-        for (int input = 0; input < join->input_count; input++) {
-            const int64_t bytes = block_bytes(join, input);
-            if (bytes > 0) {
-                memcpy(to, (const char *)join->inputs[input] + begin * bytes, (size_t)bytes);
-                to += bytes;
-            }
-        }
+    const int64_t size = (int64_t)us_dtype_size(call->dtype);
+    char *to = join->output;
+    for (int input = 0; input < join->input_count; input++) {
+        const int64_t bytes = block_bytes(join, input), shape[] = {outer, bytes / size};
+        const View source = us_view_contiguous((void *)join->inputs[input], call->dtype, 2, shape);
+        View target = us_view_contiguous(to, call->dtype, 2, shape);
+        target.strides[0] = join->stride / size;
+        us_copy_view(&target, &source);
+        to += bytes;
     }
 }
 
@@ -61,7 +62,7 @@ static void join_blocks(FtCall *call, Join *join, int64_t outer)
         }
     }
     if (ft_ok(call) && join->stride > 0) {
-        ft_split(call, outer, 1, run_join, join);
+        run_join(call, join, outer);
     }
 }
 
@@ -134,31 +135,6 @@ void ft_stack(FtCall *call, const void *const *inputs, const int *input_shape, i
     join_blocks(call, &join, product(shape.size, 0, axis));
 }
 
-typedef struct Slice {
-    const char *input;
-    char *output;
-    int rank;
-    int64_t element; /* bytes */
-    int64_t shape[ARRAY_RANK_LIMIT], begin[ARRAY_RANK_LIMIT], size[ARRAY_RANK_LIMIT];
-} Slice;
-
-/* Rows: runs along the last axis. */
-static void run_slice(void *context, int64_t begin, int64_t end)
-{
-    const Slice *slice = context;
-    const int last = slice->rank - 1;
-    const int64_t row_bytes = slice->size[last] * slice->element;
-    for (; begin < end; begin++) {
-        int64_t rest = begin, offset = slice->begin[last], stride = slice->shape[last];
-        for (int axis = last - 1; axis >= 0; axis--) {
-            offset += (slice->begin[axis] + rest % slice->size[axis]) * stride;
-            rest /= slice->size[axis];
-            stride *= slice->shape[axis];
-        }
-        memcpy(slice->output + begin * row_bytes, slice->input + offset * slice->element, (size_t)row_bytes);
-    }
-}
-
 void ft_slice(FtCall *call, const void *input, void *output, const int *input_shape, int ndim, const int *begin,
               const int *size)
 {
@@ -166,23 +142,27 @@ void ft_slice(FtCall *call, const void *input, void *output, const int *input_sh
     const Shape shape = ft_shape(call, "input_shape", input_shape, ndim);
     ft_require(call, begin, "begin", "null", FT_BAD_POINTER, "begin is NULL; it has %d entries", ndim);
     const Shape box = ft_shape(call, "size", size, ndim);
-    Slice work = {.input = input, .output = output, .rank = ndim, .element = (int64_t)us_dtype_size(call->dtype)};
     for (int axis = 0; ft_ok(call) && axis < ndim; axis++) {
         ft_require(call, begin[axis] >= 0 && begin[axis] + box.size[axis] <= shape.size[axis], "begin", "range",
                    FT_BAD_SIZE,
                    "axis %d: %lld elements from %d on, of %lld", axis, (long long)box.size[axis], begin[axis],
                    (long long)shape.size[axis]);
-        work.shape[axis] = shape.size[axis];
-        work.begin[axis] = begin[axis];
-        work.size[axis] = box.size[axis];
     }
     if (!ft_ok(call) || box.elements == 0) {
         return;
     }
     ft_operand(call, "input", input, shape.elements, call->dtype);
     ft_operand(call, "output", output, box.elements, call->dtype);
-    ft_apart(call, "output", output, box.elements * work.element, "input", input, shape.elements * work.element);
+    ft_apart(call, "output", output, ft_bytes(box.elements, call->dtype), "input", input,
+             ft_bytes(shape.elements, call->dtype));
     if (ft_ok(call)) {
-        ft_split(call, box.elements / box.size[ndim - 1], 1, run_slice, &work);
+        int64_t first = 0; /* element of the input */
+        for (int axis = 0; axis < ndim; axis++) {
+            first = first * shape.size[axis] + begin[axis];
+        }
+        const View target = ft_array(call, output, &box);
+        View source = ft_array(call, (const char *)input + ft_bytes(first, call->dtype), &shape);
+        memcpy(source.shape, target.shape, sizeof source.shape);
+        us_copy_view(&target, &source);
     }
 }
