@@ -392,7 +392,7 @@ def test_reduce_of_nothing(prefix):
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize(("shape", "axis", "top"), [((3, 4), 1, 2), ((5, 6, 7), 1, 1), ((4, 9), 0, 4), ((2, 1030), 1, 3),
-                                                    ((2, 300, 3), 1, 140)], ids=str)  # fmt: skip
+                                                    ((2, 300, 3), 1, 140), ((3, 700), 1, 700)], ids=str)  # fmt: skip
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_best(prefix, shape, axis, top, name):
     x = numpy.round(values(prefix, shape, 0, -9, 9))  # ties

@@ -148,18 +148,47 @@ typedef struct Search {
     atomic_bool no_memory;
 } Search;
 
-/* Puts a candidate into the sorted list of the best, of which there are `count` so far. */
+/* Moves a candidate of a heap, whose first is the last by value, down to its place. */
+static void sift(Candidate *heap, int64_t count, int64_t at)
+{
+    const Candidate moved = heap[at];
+    for (int64_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && by_value(&heap[child + 1], &heap[child]) > 0;
+        if (by_value(&heap[child], &moved) < 0) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moved;
+}
+
+/* Puts a candidate among the best, of which there are `count` so far; `limit` of them are a heap. */
 static int64_t insert(Candidate *best, int64_t count, int64_t limit, Candidate candidate)
 {
-    if (count == limit && by_value(&candidate, &best[limit - 1]) > 0) {
+    if (count == limit) {
+        if (by_value(&candidate, &best[0]) < 0) {
+            best[0] = candidate;
+            sift(best, count, 0);
+        }
         return count;
     }
-    int64_t place = count < limit ? count : limit - 1;
-    for (; place > 0 && by_value(&candidate, &best[place - 1]) < 0; place--) {
-        best[place] = best[place - 1];
+    best[count++] = candidate;
+    for (int64_t at = count / 2 - 1; count == limit && at >= 0; at--) {
+        sift(best, count, at);
     }
-    best[place] = candidate;
-    return count < limit ? count + 1 : limit;
+    return count;
+}
+
+/* A heap becomes a list, best first. */
+static void sort(Candidate *heap, int64_t count)
+{
+    while (count > 1) {
+        const Candidate last = heap[0];
+        heap[0] = heap[--count];
+        heap[count] = last;
+        sift(heap, count, 0);
+    }
 }
 
 static void search_line(void *context, int64_t line)
@@ -179,13 +208,14 @@ static void search_line(void *context, int64_t line)
         const int64_t count = search->length - begin < TILE ? search->length - begin : TILE;
         const char *elements = (const char *)a->input + ft_bytes(from + begin * inner, search->dtype);
         us_load_double(tile, elements, search->dtype, inner, count);
-        if (found == a->topk && !us_one_beats(tile, count, search->sign, best[found - 1].value)) {
+        if (found == a->topk && !us_one_beats(tile, count, search->sign, best[0].value)) {
             continue; /* equal ones come later */
         }
         for (int64_t k = 0; k < count; k++) {
             found = insert(best, found, a->topk, (Candidate){search->sign * tile[k], begin + k});
         }
     }
+    sort(best, a->topk);
     for (int64_t k = 0; k < a->topk; k++) {
         const double value = search->sign * best[k].value;
         ((int *)a->output)[to + k * inner] = (int)best[k].index;
