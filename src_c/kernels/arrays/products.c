@@ -78,7 +78,7 @@ void us_array_matrix_product(ArrayMatrixProduct *work, int64_t begin, int64_t en
             .undivided = true,
         };
         if (us_matmul(&block) != KERNEL_OK) {
-            work->no_memory = true;
+            __atomic_store_n(&work->no_memory, true, __ATOMIC_RELAXED);
         }
     }
 }
@@ -118,7 +118,7 @@ void us_array_attention(ArrayAttention *work, int64_t begin, int64_t end)
         };
         done = done && us_matmul(&mixture) == KERNEL_OK;
         if (!done) {
-            work->no_memory = true;
+            __atomic_store_n(&work->no_memory, true, __ATOMIC_RELAXED);
         }
     }
 }
