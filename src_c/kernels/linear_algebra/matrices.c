@@ -34,8 +34,11 @@ static void load(const View *view, int64_t line, int64_t first, int64_t count, b
 static void multiply_line(DType wide, double *values, const double *others, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        us_line_blend(wide, values + (is_complex(wide) ? 2 * i : i),
-                      is_complex(wide) ? others + 2 * i : (const double[2]){others[i], 0}, NULL, NULL, 1);
+        if (is_complex(wide)) {
+            us_line_blend(wide, values + 2 * i, others + 2 * i, NULL, NULL, 1);
+        } else {
+            values[i] *= others[i];
+        }
     }
 }
 
