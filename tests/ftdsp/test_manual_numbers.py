@@ -386,8 +386,8 @@ def test_reduce_of_nothing(prefix):
             param = ffi.new("ReduceParameter *", {"outer_sizes_": arrays[0], "axis_sizes_": arrays[1],
                                                   "inner_sizes_": arrays[2], "num_axes_": len(steps), "mode_": mode,
                                                   "output_num_": count})  # fmt: skip
-            got = masks_agree(f"{prefix}_reduce_s", [Input("src", values(prefix, 4)),
-                                                     Output("dst", count, ELEMENT[RESULTS[prefix]]), Value("param", param)], "dst")
+            given = [Input("src", values(prefix, 4)), Output("dst", count, ELEMENT[RESULTS[prefix]]), Value("param", param)]
+            got = masks_agree(f"{prefix}_reduce_s", given, "dst")
             assert numpy.array_equal(got, numpy.full(count, nothing), equal_nan=True), (steps, mode)
 
 

@@ -235,7 +235,8 @@ static void layer_norm(FtCall *call, const LayerNorm *a)
     const int64_t run = repeats ? a->param_inner : a->inner;
     const LineNorm norm = {
         .x = a->x, .y = a->y, .dtype = call->dtype, .lines = a->outer, .block_lines = 1, .block_step = a->inner,
-        .rows = run > 0 ? a->inner / run : 0, .row_step = run, .run = run, .epsilon = a->epsilon, .scale = a->gamma, .offset = a->beta,
+        .rows = run > 0 ? a->inner / run : 0, .row_step = run, .run = run, .epsilon = a->epsilon, .scale = a->gamma,
+        .offset = a->beta,
         .line_divisor = a->param_outer, .period = repeats ? 1 : rows, .stride = repeats ? 0 : a->inner, .by_element = true,
         .means = a->mean, .variances = a->variance, .statistics = a->statistics,
     };

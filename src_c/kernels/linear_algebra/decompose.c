@@ -239,8 +239,8 @@ static KernelStatus log_determinant_body(const Batch *batch, const View *matrice
         const Pair element = read_pair(batch->compute, memory, i * order + i);
         const double size = size_of(element);
         const double turn = pivots[i] == i + 1 ? 1 : -1;
-        const Pair unit = direction_of(batch->compute, element, size);
-        sign = size == 0 && sign.real == sign.real ? (Pair){0, 0} : multiply(sign, (Pair){turn * unit.real, turn * unit.imaginary});
+        const Pair unit = direction_of(batch->compute, element, size), turned = {turn * unit.real, turn * unit.imaginary};
+        sign = size == 0 && sign.real == sign.real ? (Pair){0, 0} : multiply(sign, turned);
         sum += log_double(size);
     }
     if (us_view_is_absent(&matrices[1])) {
