@@ -227,7 +227,7 @@ def test_search():
 
 
 def test_search_of_lines():
-    for kind, layout in itertools.product(["F32", "BF16", "I64", "U8"], LAYOUTS):
+    for kind, layout in itertools.product(["F32", "F16", "I64", "U8"], LAYOUTS):
         lines, values = np.sort(RANDOM.integers(0, 30, (2, 3, 8)), -1), RANDOM.integers(0, 35, (2, 3, 5))
         order = RANDOM.permuted(np.broadcast_to(np.arange(8), lines.shape), axis=-1)
         shuffled = np.empty_like(lines)
