@@ -494,26 +494,39 @@ uint64_t us_device_streams(const Device *device)
 
 /* ---- end of the process ---- */
 
+/* `deadline` NULL: only asks them to. */
+static void stop_workers(Platform *platform, const struct timespec *deadline)
+{
+    for (int32_t i = 0; platform != NULL && i < platform->device_count; i++) {
+        StreamList list;
+        Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
+        if (device != NULL && us_stream_list_hold(device, NULL, &list)) {
+            for (size_t s = 0; s < list.count; s++) {
+                if (deadline != NULL) {
+                    us_worker_stop(list.streams[s], deadline);
+                } else {
+                    us_worker_ask_to_stop(list.streams[s]);
+                }
+            }
+            us_stream_list_let_go(&list);
+        }
+    }
+}
+
 __attribute__((destructor)) static void stop_all_workers(void)
 {
-    static const uint64_t PATIENCE = 2u * 1000000000u; /* a callback that never returns must not hold up the exit */
+    static const uint64_t PATIENCE = 2u * 1000000000u; /* callbacks that never return must not hold up the exit */
     if (atomic_load(&forked_after_use)) {
         return;
     }
     for (int id = 0; id < PLATFORM_LIMIT; id++) {
-        Platform *platform = us_platform_at(id);
-        if (platform != NULL) {
-            us_check_leaks(platform);
+        if (us_platform_at(id) != NULL) {
+            us_check_leaks(us_platform_at(id));
         }
-        for (int32_t i = 0; platform != NULL && i < platform->device_count; i++) {
-            StreamList list;
-            Device *device = __atomic_load_n(&platform->devices[i], __ATOMIC_ACQUIRE);
-            if (device != NULL && us_stream_list_hold(device, NULL, &list)) {
-                for (size_t s = 0; s < list.count; s++) {
-                    us_stream_stop(list.streams[s], PATIENCE);
-                }
-                us_stream_list_let_go(&list);
-            }
-        }
+        stop_workers(us_platform_at(id), NULL);
+    }
+    const struct timespec deadline = us_deadline(PATIENCE);
+    for (int id = 0; id < PLATFORM_LIMIT; id++) {
+        stop_workers(us_platform_at(id), &deadline);
     }
 }

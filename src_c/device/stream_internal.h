@@ -131,6 +131,8 @@ void us_stream_drain(StreamState *stream, uint64_t ticket, bool only_anywhere);
 
 /* With the lock held: makes sure that a worker looks at the queue; false: the stream ends, or there is no thread for it. */
 bool us_worker_rouse(StreamState *stream);
+/* The worker leaves after its present task. */
+void us_worker_ask_to_stop(StreamState *stream);
 /* Ends the worker, and waits for that until the deadline, if there is one; a worker that ends its own stream (from a host
  * callback) cannot wait for itself. */
 void us_worker_stop(StreamState *stream, const struct timespec *deadline);
@@ -139,9 +141,6 @@ void us_worker_drop_rest(StreamState *stream);
 
 /* Lets a deferred stream run everything up to `ticket`. */
 void us_stream_allow(StreamState *stream, uint64_t ticket);
-
-/* Stops the worker after its present task, waiting for that at most so long; for the end of the process. */
-void us_stream_stop(StreamState *stream, uint64_t patience_ns);
 
 /* Waits until the stream has completed `ticket`; false when the time is over. Negative timeout: none. */
 bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout_us);

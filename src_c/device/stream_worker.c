@@ -225,15 +225,22 @@ static bool worker_leaves(StreamState *stream, const struct timespec *deadline)
     return left;
 }
 
-void us_worker_stop(StreamState *stream, const struct timespec *deadline)
+void us_worker_ask_to_stop(StreamState *stream)
 {
     pthread_mutex_lock(&stream->lock);
-    bool exists = stream->worker_exists;
     stream->stopping = true;
-    stream->worker_exists = false;
     pthread_cond_signal(&stream->work);
     pthread_mutex_unlock(&stream->lock);
     us_stream_rouse(stream);
+}
+
+void us_worker_stop(StreamState *stream, const struct timespec *deadline)
+{
+    us_worker_ask_to_stop(stream);
+    pthread_mutex_lock(&stream->lock);
+    bool exists = stream->worker_exists;
+    stream->worker_exists = false;
+    pthread_mutex_unlock(&stream->lock);
     if (!exists) {
         return;
     }
@@ -242,10 +249,4 @@ void us_worker_stop(StreamState *stream, const struct timespec *deadline)
     } else {
         pthread_detach(stream->worker);
     }
-}
-
-void us_stream_stop(StreamState *stream, uint64_t patience_ns)
-{
-    struct timespec deadline = us_deadline(patience_ns);
-    us_worker_stop(stream, &deadline);
 }

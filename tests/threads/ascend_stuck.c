@@ -1,5 +1,6 @@
 /* Programs that do not come to an end by themselves. First argument:
  * reset    a host function never returns, with work queued behind it, and the device is reset by force: prints "ok"
+ * ending   host functions of many streams never return, and the process ends: prints "ok"
  * parting  the first thread ends, the library's threads stay: prints "ready" and waits for a signal
  * waiting  SIGTERM is blocked in all threads of the program, which takes it with sigwait: prints "ready", then "taken" */
 #include "../check.h"
@@ -48,6 +49,17 @@ static void reset_by_force(void)
     puts("ok");
 }
 
+static void end_with_many(void)
+{
+    enum { STREAMS = 30 };
+    for (int i = 0; i < STREAMS; i++) {
+        void *stream = NULL;
+        CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS);
+        CHECK(aclrtLaunchHostFunc(stream, never_return, NULL) == ACL_SUCCESS);
+    }
+    puts("ok");
+}
+
 int main(int argument_count, char **arguments)
 {
     const char *wanted = argument_count > 1 ? arguments[1] : "";
@@ -60,6 +72,10 @@ int main(int argument_count, char **arguments)
     CHECK(aclInit(NULL) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
     if (strcmp(wanted, "reset") == 0) {
         reset_by_force();
+        return 0;
+    }
+    if (strcmp(wanted, "ending") == 0) {
+        end_with_many();
         return 0;
     }
     CHECK(aclrtLaunchHostFunc(NULL, nothing, NULL) == ACL_SUCCESS && aclrtSynchronizeStream(NULL) == ACL_SUCCESS);
