@@ -164,3 +164,16 @@ def test_triangles_far_beyond():
     for diagonal, lower in ((2**63 - 1, values), (-(2**63), numpy.zeros_like(values))):
         run("Tril", "F32", {"self": values, "diagonal": diagonal}, {"out": lower})
         run("Triu", "F32", {"self": values, "diagonal": diagonal}, {"out": values - lower})
+
+
+def test_constant_pad_in_its_own_place():
+    """A shift: more than is copied at a time."""
+    values = numpy.arange(3.0 * 100_000).reshape(3, 100_000)
+    for pad in ([1, -1], [-7, 7, 1, -1]):
+        made = tensor(values)
+        found = call("ConstantPadNd", self=made, pad=pad, value=-1, out=made)
+        expected = numpy.roll(values, [-pad[3], pad[0]] if len(pad) > 2 else [0, pad[0]], (0, 1))
+        expected[(slice(None), slice(0, 1)) if pad[0] > 0 else (slice(None), slice(-7, None))] = -1
+        if len(pad) > 2:
+            expected[:1] = -1
+        numpy.testing.assert_array_equal(found, expected)
