@@ -1,5 +1,6 @@
 #include "device/handles.h"
 
+#include "report/fork.h"
 #include "report/grace.h"
 
 #include <pthread.h>
@@ -33,6 +34,11 @@ static _Atomic(uint64_t) live_counts[256];
 
 /* Fresh slots are preferred until this many wait to be used again. */
 enum { RESTING_SLOTS = 1024 };
+
+__attribute__((constructor)) static void guard_lock(void)
+{
+    us_fork_waits_for(&lock);
+}
 
 static Slot *slot_at(uint32_t index)
 {

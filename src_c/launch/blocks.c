@@ -1,5 +1,7 @@
 #include "launch/blocks.h"
 
+#include "report/fork.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -14,6 +16,11 @@ typedef struct Block {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Block kept[KEPT_BLOCKS];
 static size_t kept_bytes;
+
+__attribute__((constructor)) static void guard_lock(void)
+{
+    us_fork_waits_for(&lock);
+}
 
 static Block remove_block(Block *of)
 {

@@ -1,5 +1,6 @@
 #include "report/caller.h"
 
+#include "report/fork.h"
 #include "report/report.h"
 #include "report/source_line.h"
 
@@ -100,6 +101,11 @@ typedef struct Known {
 enum { KNOWN_LIMIT = 1024 };
 static Known *known[KNOWN_LIMIT];
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+
+__attribute__((constructor)) static void guard_lock(void)
+{
+    us_fork_waits_for(&known_lock);
+}
 
 static void look_up(Known *entry, bool read)
 {

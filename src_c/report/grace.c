@@ -1,5 +1,7 @@
 #include "report/grace.h"
 
+#include "report/fork.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,6 +33,23 @@ static _Thread_local int depth;
 
 static pthread_key_t thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Threads that a forked child does not have are in no call there. */
+static void forget_others(void)
+{
+    for (Caller *caller = atomic_load(&callers); caller != NULL; caller = caller->next) {
+        if (caller != own) {
+            atomic_store(&caller->since, 0);
+            atomic_store(&caller->taken, false);
+        }
+    }
+}
+
+__attribute__((constructor)) static void prepare_forks(void)
+{
+    us_fork_waits_for(&lock);
+    pthread_atfork(NULL, NULL, forget_others);
+}
 
 static void give_back(void *caller)
 {

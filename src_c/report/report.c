@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include "report/caller.h"
+#include "report/fork.h"
 #include "report/gate.h"
 #include "report/grace.h"
 #include "understudy/understudy.h"
@@ -19,6 +20,11 @@ static LastError process_error;
 
 static RefusalListener *_Atomic listener;
 static _Atomic int64_t refusals = 0;
+
+__attribute__((constructor)) static void guard_lock(void)
+{
+    us_fork_waits_for(&process_lock);
+}
 
 LastError *us_last_error_of_thread(void)
 {

@@ -28,6 +28,14 @@ def test_threads_share_the_chip(sanitizer):
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
+@pytest.mark.parametrize("sanitizer", ["", "thread"], ids=lambda build: build or "plain")  # a fork may lock address's own heap
+@pytest.mark.parametrize("level", ["off", "warn"])
+def test_children_of_a_process_with_threads_wait_for_none_of_these(level, sanitizer):
+    program = native.build_vendor(HERE / "ascend_forks.c", "ascend", sanitizer)
+    done = native.run([program], {"UNDERSTUDY_LOG": level})
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr[-2000:]
+
+
 def test_a_small_stack_is_enough_to_wait():
     program = native.build_vendor(HERE / "ascend_small_stack.c", "ascend", "")
     done = native.run([program], {"UNDERSTUDY_STREAM": "async"})
@@ -37,6 +45,12 @@ def test_a_small_stack_is_enough_to_wait():
 def test_a_forced_reset_does_not_wait_for_a_function_that_never_returns():
     program = native.build_vendor(HERE / "ascend_stuck.c", "ascend", "")
     done = native.run([program, "reset"], {"UNDERSTUDY_STREAM": "async"}, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+def test_the_end_of_a_process_waits_for_all_functions_that_never_return_at_once():
+    program = native.build_vendor(HERE / "ascend_stuck.c", "ascend", "")
+    done = native.run([program, "ending"], {"UNDERSTUDY_STREAM": "async"}, timeout=40)  # 2 s for each would be 60
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
