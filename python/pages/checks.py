@@ -6,6 +6,7 @@ line in a page's `checks` names it.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from pages.model import (DTYPES, INTS, LIST, NOT_EMULATED, PRODUCTS, SCALAR, TENSOR, Check, Operator, PageError, Rule)  # fmt: skip
@@ -140,6 +141,9 @@ def integer_expression(text: str, scope: Scope) -> str:
             return f"{name}.values[{match[2]}]"
         return f"op_size({name}, {match[2]})"
 
+    if re.fullmatch(r"[\w\[\]]+( \* [\w\[\]]+)+", text.strip()):  # of any sizes
+        first, *others = (SIZE.sub(size, factor) for factor in text.strip().split(" * "))
+        return functools.reduce(lambda product, factor: f"op_times({product}, {factor})", others, first)
     return SIZE.sub(size, text.strip())
 
 

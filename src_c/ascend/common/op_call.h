@@ -198,6 +198,8 @@ void op_require_each(OpCall *op, IntArguments values, int64_t lowest, int64_t hi
 Shape op_shape(const Operand *operand);
 /* The size of an axis, counted from the end when negative; -1 where there is none. */
 int64_t op_size(const Operand *operand, int64_t axis);
+/* A product of sizes; -1 where a factor is negative or it is too large: no tensor has so many elements. */
+int64_t op_times(int64_t a, int64_t b);
 /* "[2,3]", for sentences; lives as long as the call. */
 const char *op_shape_text(OpCall *op, const Operand *operand);
 Shape op_shape_of(int32_t rank, const int64_t *sizes);

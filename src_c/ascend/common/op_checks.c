@@ -369,6 +369,12 @@ int64_t op_size(const Operand *operand, int64_t axis)
     return at >= 0 && at < rank ? operand->view.shape[at] : -1;
 }
 
+int64_t op_times(int64_t a, int64_t b)
+{
+    int64_t product = 0;
+    return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) ? -1 : product;
+}
+
 const char *op_shape_text(OpCall *op, const Operand *operand)
 {
     char *text = op->executor != NULL ? executor_take(op->executor, SHAPE_TEXT_SIZE) : NULL;

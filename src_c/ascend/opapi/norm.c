@@ -18,12 +18,6 @@ const Operand *op_asked(const Operand *output, BoolArguments mask, int64_t at)
     return op_masked(mask, at) ? output : NULL;
 }
 
-int64_t op_times(int64_t a, int64_t b)
-{
-    int64_t product = 0;
-    return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) ? -1 : product;
-}
-
 static int64_t elements_of(const Operand *x, int64_t first, int64_t end)
 {
     int64_t product = 1;

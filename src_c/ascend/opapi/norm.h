@@ -19,8 +19,6 @@ bool op_ends_with(const Operand *x, const Operand *gamma);
 /* Elements of x before its last `count` dimensions; of the last ones. */
 int64_t op_leading_elements(const Operand *x, int64_t count);
 int64_t op_trailing_elements(const Operand *x, int64_t count);
-/* A product of sizes; -1 where a factor is negative or it is too large: no tensor has so many elements. */
-int64_t op_times(int64_t a, int64_t b);
 
 typedef struct LayerNorm {
     const Operand *x, *added, *bias, *scale, *offset, *sum, *y, *mean, *inverse;
