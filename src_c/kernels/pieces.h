@@ -2,6 +2,7 @@
 #ifndef UNDERSTUDY_PIECES_H
 #define UNDERSTUDY_PIECES_H
 
+#include "kernels/kernels.h"
 #include "tensor/parallel.h"
 
 static inline void run_pieces(int64_t pieces, int64_t elements, ParallelBody *body, void *context)
@@ -30,6 +31,14 @@ static inline void run_divided_pieces(int64_t pieces, int64_t parts, int64_t ele
     }
     for (int64_t piece = 0; piece < pieces; piece++) {
         body(context, piece);
+    }
+}
+
+/* What a piece came to, kept for all of them where it did not end well. */
+static inline void us_keep_status(KernelStatus *of_all, KernelStatus status)
+{
+    if (status != KERNEL_OK) {
+        __atomic_store_n(of_all, status, __ATOMIC_RELAXED);
     }
 }
 

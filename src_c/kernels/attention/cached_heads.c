@@ -187,10 +187,7 @@ static void run_piece(void *context, int64_t piece)
     Range range = {.sequence = piece / of_sequence * work->step.sequences, .token = piece % of_sequence * work->step.tokens};
     range.sequences = smaller(work->step.sequences, shape[0] - range.sequence);
     range.tokens = smaller(work->step.tokens, shape[1] - range.token);
-    const KernelStatus status = run_range(work, range);
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&work->status, status, __ATOMIC_RELAXED);
-    }
+    us_keep_status(&work->status, run_range(work, range));
 }
 
 /* ---- parts ---- */

@@ -49,13 +49,6 @@ static void *take_patch(Patch *patch, int side)
     return attention_take_arrays(side == FORWARDS ? 7 : 12, arrays, sides);
 }
 
-static void note(Task *task, KernelStatus status)
-{
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
-    }
-}
-
 /* Patch number `at` along a side. */
 static void set_side(Patch *patch, int side, int64_t at)
 {
@@ -150,34 +143,30 @@ static const float *pair_of(const Patch *patch, int side, int64_t at, bool value
     return (values ? pairs->values : pairs->keys) + at * patch->task->keys * patch->task->depth;
 }
 
-/* to[k] = the product of each row with both of pair k. */
-static KernelStatus multiply_pairs(const Patch *patch, const float *rows, bool values, float *to)
+/* Each row with its pairs: to[k] = the product with both of pair k, or, `sums`, to = the sum over k of from[k] times both. */
+static KernelStatus apply_pairs(const Patch *patch, const float *from, bool values, bool sums, float *to)
 {
-    const int64_t k = patch->task->keys, d = patch->task->depth;
+    const int64_t k = patch->task->keys, d = patch->task->depth, size = sums ? k : d, result = sums ? d : k;
     KernelStatus status = KERNEL_OK;
     for (int side = FIRST; side < SIDES; side++) {
         for (int64_t at = 0; at < patch->count[side] && status == KERNEL_OK; at++) {
-            status = attention_multiply_into(patch->count[!side], k, d, rows_of(patch, side, at, rows, d),
-                                             transposed(float_rows(pair_of(patch, side, at, values), d)),
-                                             rows_of(patch, side, at, to, k), side == SECOND);
+            const Matrix pairs = float_rows(pair_of(patch, side, at, values), d);
+            status = attention_multiply_into(patch->count[!side], result, size, rows_of(patch, side, at, from, size),
+                                             sums ? pairs : transposed(pairs), rows_of(patch, side, at, to, result),
+                                             side == SECOND);
         }
     }
     return status;
 }
 
-/* to = the sum over k of each row's weights[k] times both of pair k. */
+static KernelStatus multiply_pairs(const Patch *patch, const float *rows, bool values, float *to)
+{
+    return apply_pairs(patch, rows, values, false, to);
+}
+
 static KernelStatus sum_pairs(const Patch *patch, const float *weights, bool values, float *to)
 {
-    const int64_t k = patch->task->keys, d = patch->task->depth;
-    KernelStatus status = KERNEL_OK;
-    for (int side = FIRST; side < SIDES; side++) {
-        for (int64_t at = 0; at < patch->count[side] && status == KERNEL_OK; at++) {
-            status = attention_multiply_into(patch->count[!side], d, k, rows_of(patch, side, at, weights, k),
-                                             float_rows(pair_of(patch, side, at, values), d), rows_of(patch, side, at, to, d),
-                                             side == SECOND);
-        }
-    }
-    return status;
+    return apply_pairs(patch, weights, values, true, to);
 }
 
 /* Each pair's slopes += the sum over its rows of weights[k] times the row. */
@@ -285,14 +274,14 @@ static void attend_patch(void *context, int64_t piece)
     set_side(&patch, SECOND, piece % across);
     void *block = take_patch(&patch, FORWARDS);
     if (block == NULL) {
-        note(task, KERNEL_NO_MEMORY);
+        us_keep_status(&task->status, KERNEL_NO_MEMORY);
         return;
     }
     load_pairs(&patch, FIRST);
     load_pairs(&patch, SECOND);
     const KernelStatus status = attend(&patch);
     us_scratch_give_back(block);
-    note(task, status);
+    us_keep_status(&task->status, status);
 }
 
 /* Slopes of the pairs of some places along a side: all rows that see them, patch after patch. */
@@ -303,7 +292,7 @@ static void differentiate_side(Task *task, int64_t piece, int side)
     set_side(&patch, side, piece % patches);
     void *block = take_patch(&patch, side);
     if (block == NULL) {
-        note(task, KERNEL_NO_MEMORY);
+        us_keep_status(&task->status, KERNEL_NO_MEMORY);
         return;
     }
     KernelStatus status = KERNEL_OK;
@@ -317,7 +306,7 @@ static void differentiate_side(Task *task, int64_t piece, int side)
     }
     store_pair_slopes(&patch, side);
     us_scratch_give_back(block);
-    note(task, status);
+    us_keep_status(&task->status, status);
 }
 
 static void differentiate_first(void *context, int64_t piece)

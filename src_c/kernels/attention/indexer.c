@@ -36,13 +36,6 @@ typedef struct Row {
     TokenRow of;
 } Row;
 
-static void note(Task *task, KernelStatus status)
-{
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
-    }
-}
-
 static void *take_parts(const Task *task, Parts *parts)
 {
     const int64_t n = task->heads, d = task->depth, k = task->count;
@@ -124,7 +117,7 @@ static void score_slice(void *context, int64_t piece)
         add_heads(row, keys, &of, row->parts.scores + key);
     }
     us_scratch_give_back(block);
-    note(row->task, status);
+    us_keep_status(&row->task->status, status);
 }
 
 /* Its memory; NULL: something failed. */
@@ -134,7 +127,7 @@ static void *score_row(Row *row)
     void *block = take_parts(task, &row->parts);
     row->of = us_token_row(&task->tokens, row->number);
     if (block == NULL) {
-        note(task, KERNEL_NO_MEMORY);
+        us_keep_status(&task->status, KERNEL_NO_MEMORY);
         return NULL;
     }
     load_row(row);
@@ -185,7 +178,7 @@ static void select_of_row(void *context, int64_t number)
         store(row.task, number, kept, &row.parts);
     }
     us_scratch_give_back(block);
-    note(row.task, status);
+    us_keep_status(&row.task->status, status);
 }
 
 /* ---- statistics ---- */

@@ -39,13 +39,6 @@ typedef struct Group {
     double *losses; /* of every row */
 } Group;
 
-static void note(Task *task, KernelStatus status)
-{
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
-    }
-}
-
 static bool all_count(const Task *task)
 {
     return us_view_is_absent(task->selected);
@@ -99,7 +92,7 @@ static void teach_keys(void *context, int64_t piece)
     const int64_t key = piece * KEYS;
     const Lesson lesson = {.sequence = group->sequence, .row = group->first, .rows = group->rows, .key = key,
                            .keys = smaller(KEYS, group->seen - key), .taught = group->taught + key, .stride = task->most};
-    note(task, us_teach(task->teacher, &task->tokens, &lesson));
+    us_keep_status(&task->status, us_teach(task->teacher, &task->tokens, &lesson));
 }
 
 /* p: divided by its sum. */
@@ -203,7 +196,7 @@ static void differentiate_row(void *context, int64_t at)
     Parts parts = {0};
     void *block = take_parts(task, &parts);
     if (block == NULL) {
-        note(task, KERNEL_NO_MEMORY);
+        us_keep_status(&task->status, KERNEL_NO_MEMORY);
         return;
     }
     parts.places = slopes->places + at * slopes->most;
@@ -218,7 +211,7 @@ static void differentiate_row(void *context, int64_t at)
         slopes->counts[at] = keys;
     }
     us_scratch_give_back(block);
-    note(task, status);
+    us_keep_status(&task->status, status);
 }
 
 /* ---- sequences ---- */
@@ -265,7 +258,7 @@ static void differentiate_sequence(void *context, int64_t sequence)
                    .slopes = {.most = task->most, .width = d, .group = us_row_group(task->most, d)}};
     void *block = us_take_key_slopes(&group.slopes, keys), *of_group = take_group(&group);
     if (block == NULL || of_group == NULL) {
-        note(task, KERNEL_NO_MEMORY);
+        us_keep_status(&task->status, KERNEL_NO_MEMORY);
     } else {
         double loss = 0;
         for (group.first = rows.begin; group.first < rows.end; group.first += group.rows) {

@@ -31,13 +31,6 @@ typedef struct Rows {
     float *query, *scores, *out, *slopes, *score_slopes, *query_slopes;
 } Rows;
 
-static void note(Task *task, KernelStatus status)
-{
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
-    }
-}
-
 static void *take_rows(const Task *task, Rows *rows, bool backward)
 {
     const int64_t n = task->group, k = task->keys, d = task->depth, e = task->value_depth;
@@ -284,7 +277,7 @@ static void run_row(void *context, int64_t piece)
         store_heads(&task->views[OF_OUT], row, place.head * task->group, task->group, rows.out);
     }
     us_scratch_give_back(block);
-    note(task, status);
+    us_keep_status(&task->status, status);
 }
 
 /* ---- gradients ---- */
@@ -356,7 +349,7 @@ static void differentiate_head(void *context, int64_t piece)
     }
     us_scratch_give_back(sums);
     us_scratch_give_back(block);
-    note(task, status);
+    us_keep_status(&task->status, status);
 }
 
 /* ---- kernels ---- */

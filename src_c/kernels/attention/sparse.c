@@ -42,13 +42,6 @@ typedef struct Group {
     int64_t first;
 } Group;
 
-static void note(Task *task, KernelStatus status)
-{
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
-    }
-}
-
 /* For the gradients others have the places. */
 static void *take_parts(const Task *task, Parts *parts, bool backward)
 {
@@ -109,7 +102,7 @@ static void score_slice(void *context, int64_t piece)
         load_both(task, OF_KEY, OF_ROTARY_KEY, at, parts->keys + i * both);
         us_linear_load_float(task->value, at * d, d, parts->values + i * d);
     }
-    note(task, attention_multiply_into(task->heads, count, both, float_rows(parts->query, both),
+    us_keep_status(&task->status, attention_multiply_into(task->heads, count, both, float_rows(parts->query, both),
                                        transposed(float_rows(parts->keys + first * both, both)),
                                        float_rows(parts->scores + first, row->keys), false));
 }
@@ -147,7 +140,7 @@ static void sum_columns(void *context, int64_t piece)
     const Row *row = context;
     Task *task = row->task;
     const int64_t first = piece * COLUMNS, d = task->depth, count = smaller(COLUMNS, d - first);
-    note(task, attention_multiply_into(task->heads, count, row->keys, float_rows(row->parts.scores, row->keys),
+    us_keep_status(&task->status, attention_multiply_into(task->heads, count, row->keys, float_rows(row->parts.scores, row->keys),
                                        float_rows(row->parts.values + first, d), float_rows(row->parts.out + first, d), false));
 }
 
@@ -164,7 +157,7 @@ static void attend_row(void *context, int64_t number)
     Row row = {.task = task, .number = number};
     void *block = take_parts(task, &row.parts, false);
     if (block == NULL) {
-        note(task, KERNEL_NO_MEMORY);
+        us_keep_status(&task->status, KERNEL_NO_MEMORY);
         return;
     }
     find_scores(&row);
@@ -265,7 +258,7 @@ static void differentiate_row(void *context, int64_t at)
     void *block = take_parts(task, &row.parts, true);
     slopes->counts[at] = 0;
     if (block == NULL) {
-        note(task, KERNEL_NO_MEMORY);
+        us_keep_status(&task->status, KERNEL_NO_MEMORY);
         return;
     }
     row.parts.places = slopes->places + at * slopes->most;
@@ -276,7 +269,7 @@ static void differentiate_row(void *context, int64_t at)
         slopes->counts[at] = row.keys;
     }
     us_scratch_give_back(block);
-    note(task, status);
+    us_keep_status(&task->status, status);
 }
 
 static void differentiate_sequence(void *context, int64_t sequence)
@@ -289,7 +282,7 @@ static void differentiate_sequence(void *context, int64_t sequence)
     Group group = {.task = task, .slopes = {.most = task->most, .width = width, .group = alone ? 1 : together}};
     void *block = us_take_key_slopes(&group.slopes, keys);
     if (block == NULL) {
-        note(task, KERNEL_NO_MEMORY);
+        us_keep_status(&task->status, KERNEL_NO_MEMORY);
         return;
     }
     for (group.first = rows.begin; group.first < rows.end; group.first += group.slopes.group) {

@@ -20,13 +20,6 @@ typedef struct Task {
     KernelStatus status;
 } Task;
 
-static void note(Task *task, KernelStatus status)
-{
-    if (status != KERNEL_OK) {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
-    }
-}
-
 static void store(const View *view, int64_t begin, int64_t count, const float *values)
 {
     if (!us_view_is_absent(view)) {
@@ -114,7 +107,7 @@ static void read_block(void *context, int64_t piece)
     const int64_t sides[][2] = {{tokens, numbers}, {tokens, k}, {tokens, numbers}, {1, numbers}};
     void *block = attention_take_arrays(scales ? 4 : 2, arrays, sides);
     if (block == NULL) {
-        note(task, KERNEL_NO_MEMORY);
+        us_keep_status(&task->status, KERNEL_NO_MEMORY);
         return;
     }
     us_linear_load_float(&task->views[OF_X], first * numbers, tokens * numbers, x);
@@ -128,7 +121,7 @@ static void read_block(void *context, int64_t piece)
         finish_token(task, first + t, x + t * numbers, products + t * k);
     }
     us_scratch_give_back(block);
-    note(task, status);
+    us_keep_status(&task->status, status);
 }
 
 KernelStatus us_read_streams(const View *views, const void *attributes)

@@ -195,9 +195,8 @@ static void differentiate_columns(void *context, int64_t piece)
         if (!us_view_is_absent(&task->views[TO_GAMMA])) {
             us_linear_store_double(&task->views[TO_GAMMA], at, count, columns->of_gamma);
         }
-    } else {
-        __atomic_store_n(&task->status, status, __ATOMIC_RELAXED);
     }
+    us_keep_status(&task->status, status);
     us_scratch_give_back(columns);
 }
 
