@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, refusal, rounded, tensor
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 
@@ -206,3 +206,14 @@ def test_convolution_of_more_samples_than_can_be_counted():
               ([1, 1], [1, 1, 1, 1], [2**30, 2**30 - 1, 2**29, 2**29 - 1], [1, 1, 1, 1])]
     said = fault("DeformableConv2d", x, weight, moves, None, *arrays, 1, 1, True, out, None, status=207001)
     assert "no host memory for scratch space" in said
+
+
+def test_products_of_sizes_in_shapes():
+    """2^64 columns, which were taken for none, and 2^63; 2^62 fit into a size, and only the rule of the channels refuses them."""
+    for heads, channels, columns, tail in ((16, 2**60, 0, "output/shape"), (16, 2**59, 2**63 - 1, "output/shape"),
+                                           (8, 2**59, 2**62, "value/channels")):  # fmt: skip
+        value, location, weights, out = (support.expanded(support.F32, shape) for shape in
+                                         ((0, 6, heads, channels), (0, 32, heads, 1, 3, 2), (0, 32, heads, 1, 3),
+                                          (0, 32, columns)))  # fmt: skip
+        told = refusal("MultiScaleDeformableAttnFunction", value, tensor([[2, 3]], "I64"), tensor([0], "I64"), location, weights, out)
+        assert told == (161002, f"aclnnMultiScaleDeformableAttnFunction/{tail}"), (heads, channels)
