@@ -3,41 +3,35 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    size_t size;
-} dtypes[DTYPE_COUNT] = {
-    [DTYPE_NONE] = {"none", 0},
-    [DTYPE_FLOAT32] = {"float32", 4},
-    [DTYPE_FLOAT16] = {"float16", 2},
-    [DTYPE_BFLOAT16] = {"bfloat16", 2},
-    [DTYPE_FLOAT64] = {"float64", 8},
-    [DTYPE_INT8] = {"int8", 1},
-    [DTYPE_INT16] = {"int16", 2},
-    [DTYPE_INT32] = {"int32", 4},
-    [DTYPE_INT64] = {"int64", 8},
-    [DTYPE_UINT8] = {"uint8", 1},
-    [DTYPE_UINT16] = {"uint16", 2},
-    [DTYPE_UINT32] = {"uint32", 4},
-    [DTYPE_UINT64] = {"uint64", 8},
-    [DTYPE_BOOL] = {"bool", 1},
-    [DTYPE_COMPLEX64] = {"complex64", 8},
-    [DTYPE_COMPLEX128] = {"complex128", 16},
+extern inline size_t us_dtype_size(DType dtype);
+extern inline bool us_view_is_absent(const View *view);
+extern inline int64_t us_shape_elements(int32_t rank, const int64_t *shape);
+extern inline int64_t us_view_elements(const View *view);
+extern inline bool us_view_is_empty(const View *view);
+extern inline bool us_view_is_contiguous(const View *view);
+
+static const char *const names[DTYPE_COUNT] = {
+    [DTYPE_NONE] = "none",
+    [DTYPE_FLOAT32] = "float32",
+    [DTYPE_FLOAT16] = "float16",
+    [DTYPE_BFLOAT16] = "bfloat16",
+    [DTYPE_FLOAT64] = "float64",
+    [DTYPE_INT8] = "int8",
+    [DTYPE_INT16] = "int16",
+    [DTYPE_INT32] = "int32",
+    [DTYPE_INT64] = "int64",
+    [DTYPE_UINT8] = "uint8",
+    [DTYPE_UINT16] = "uint16",
+    [DTYPE_UINT32] = "uint32",
+    [DTYPE_UINT64] = "uint64",
+    [DTYPE_BOOL] = "bool",
+    [DTYPE_COMPLEX64] = "complex64",
+    [DTYPE_COMPLEX128] = "complex128",
 };
-
-static bool is_dtype(DType dtype)
-{
-    return (unsigned)dtype < DTYPE_COUNT;
-}
-
-size_t us_dtype_size(DType dtype)
-{
-    return is_dtype(dtype) ? dtypes[dtype].size : 0;
-}
 
 const char *us_dtype_name(DType dtype)
 {
-    return is_dtype(dtype) ? dtypes[dtype].name : "none";
+    return (unsigned)dtype < DTYPE_COUNT ? names[dtype] : "none";
 }
 
 bool us_dtype_is_float(DType dtype)
@@ -50,11 +44,6 @@ View us_view_absent(void)
     View view;
     memset(&view, 0, sizeof view);
     return view;
-}
-
-bool us_view_is_absent(const View *view)
-{
-    return view->dtype == DTYPE_NONE;
 }
 
 View us_view_contiguous(void *data, DType dtype, int32_t rank, const int64_t *shape)
@@ -78,59 +67,6 @@ void us_strides_contiguous(int32_t rank, const int64_t *shape, int64_t *strides)
         strides[axis] = (int64_t)stride;
         stride *= (uint64_t)(shape[axis] > 1 ? shape[axis] : 1);
     }
-}
-
-int64_t us_shape_elements(int32_t rank, const int64_t *shape)
-{
-    bool empty = false;
-    for (int32_t axis = 0; axis < rank; axis++) {
-        if (shape[axis] < 0) {
-            return -1;
-        }
-        empty |= shape[axis] == 0;
-    }
-    if (empty) {
-        return 0;
-    }
-    int64_t elements = 1;
-    for (int32_t axis = 0; axis < rank; axis++) {
-        if (__builtin_mul_overflow(elements, shape[axis], &elements)) {
-            return -1;
-        }
-    }
-    return elements;
-}
-
-int64_t us_view_elements(const View *view)
-{
-    return us_shape_elements(view->rank, view->shape);
-}
-
-bool us_view_is_empty(const View *view)
-{
-    for (int32_t axis = 0; axis < view->rank; axis++) {
-        if (view->shape[axis] == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool us_view_is_contiguous(const View *view)
-{
-    if (us_view_is_empty(view)) {
-        return true;
-    }
-    int64_t expected = 1;
-    for (int32_t axis = view->rank - 1; axis >= 0; axis--) {
-        if (view->shape[axis] == 1) {
-            continue;
-        }
-        if (view->strides[axis] != expected || __builtin_mul_overflow(expected, view->shape[axis], &expected)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static bool same_numbers(int32_t count, const int64_t *a, const int64_t *b)

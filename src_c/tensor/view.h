@@ -1,4 +1,5 @@
-/* Element types and strided views. Knows no vendor, no device. */
+/* Element types and strided views. Knows no vendor, no device. What every call asks of each of its tensors is inline: lists
+ * have hundreds of them. */
 #ifndef UNDERSTUDY_VIEW_H
 #define UNDERSTUDY_VIEW_H
 
@@ -26,7 +27,17 @@ typedef enum DType {
     DTYPE_COUNT
 } DType;
 
-size_t us_dtype_size(DType dtype); /* bytes; 0 for DTYPE_NONE */
+/* Bytes; 0 for DTYPE_NONE, and for what is no type. */
+inline size_t us_dtype_size(DType dtype)
+{
+    static const unsigned char BYTES[DTYPE_COUNT] = {
+        [DTYPE_INT8] = 1,    [DTYPE_UINT8] = 1,   [DTYPE_BOOL] = 1,    [DTYPE_FLOAT16] = 2,   [DTYPE_BFLOAT16] = 2,
+        [DTYPE_INT16] = 2,   [DTYPE_UINT16] = 2,  [DTYPE_FLOAT32] = 4, [DTYPE_INT32] = 4,     [DTYPE_UINT32] = 4,
+        [DTYPE_FLOAT64] = 8, [DTYPE_INT64] = 8,   [DTYPE_UINT64] = 8,  [DTYPE_COMPLEX64] = 8, [DTYPE_COMPLEX128] = 16,
+    };
+    return (unsigned)dtype < DTYPE_COUNT ? BYTES[dtype] : 0;
+}
+
 const char *us_dtype_name(DType dtype); /* "float32", "bfloat16", … */
 bool us_dtype_is_float(DType dtype); /* float16, bfloat16, float32, float64 */
 
@@ -44,17 +55,71 @@ typedef struct View {
 
 /* An operand that was not given (an optional tensor). Its dtype is DTYPE_NONE. */
 View us_view_absent(void);
-bool us_view_is_absent(const View *view);
+inline bool us_view_is_absent(const View *view)
+{
+    return view->dtype == DTYPE_NONE;
+}
 
 /* Row-major view. shape may be NULL when rank is 0. */
 View us_view_contiguous(void *data, DType dtype, int32_t rank, const int64_t *shape);
 void us_strides_contiguous(int32_t rank, const int64_t *shape, int64_t *strides);
 
 /* Number of elements; -1 when a size is negative or the product exceeds int64. */
-int64_t us_shape_elements(int32_t rank, const int64_t *shape);
-int64_t us_view_elements(const View *view);
-bool us_view_is_empty(const View *view);      /* some size is 0 */
-bool us_view_is_contiguous(const View *view); /* row-major when sizes of 1 are ignored; 0 or 1 element counts as such */
+inline int64_t us_shape_elements(int32_t rank, const int64_t *shape)
+{
+    bool empty = false;
+    for (int32_t axis = 0; axis < rank; axis++) {
+        if (shape[axis] < 0) {
+            return -1;
+        }
+        empty |= shape[axis] == 0;
+    }
+    if (empty) {
+        return 0;
+    }
+    int64_t elements = 1;
+    for (int32_t axis = 0; axis < rank; axis++) {
+        if (__builtin_mul_overflow(elements, shape[axis], &elements)) {
+            return -1;
+        }
+    }
+    return elements;
+}
+
+inline int64_t us_view_elements(const View *view)
+{
+    return us_shape_elements(view->rank, view->shape);
+}
+
+/* Some size is 0. */
+inline bool us_view_is_empty(const View *view)
+{
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        if (view->shape[axis] == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Row-major when sizes of 1 are ignored; 0 or 1 element counts as such. */
+inline bool us_view_is_contiguous(const View *view)
+{
+    if (us_view_is_empty(view)) {
+        return true;
+    }
+    int64_t expected = 1;
+    for (int32_t axis = view->rank - 1; axis >= 0; axis--) {
+        if (view->shape[axis] == 1) {
+            continue;
+        }
+        if (view->strides[axis] != expected || __builtin_mul_overflow(expected, view->shape[axis], &expected)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool us_view_same_shape(const View *a, const View *b); /* same rank, same sizes */
 bool us_view_same_layout(const View *a, const View *b); /* same shape and strides */
 

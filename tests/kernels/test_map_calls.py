@@ -279,6 +279,20 @@ def test_lists_in_place_and_items_that_share_memory():
     assert np.array_equal(x, expected)
 
 
+def test_items_that_overwrite_what_they_read():
+    counts = (3, 70000, 50, 16384, 16385, 1) * 20  # of one piece of work, and of several
+    memory = [np.arange(count + 1, dtype=np.float32) for count in counts]
+    expected = [values[1:] + np.float32(place) * values[:-1] for place, values in enumerate(memory)]
+    items = [[values[1:], values[:-1], values[1:]] for values in memory]
+    run_list("add", items, "float32", each=[[place] for place in range(len(items))])
+    for values, sums in zip(memory, expected):
+        assert values[0] == 0 and np.array_equal(values[1:], sums)
+    moved = [np.arange(count + 1, dtype=np.float32) for count in counts]
+    run_list("copy", [[values[:-1], values[1:]] for values in moved], "float32", counts=(1, 1))
+    for count, values in zip(counts, moved):
+        assert np.array_equal(values, np.r_[0, np.arange(count)])
+
+
 def test_empty_lists_and_empty_items():
     run_list("add", [[np.zeros(0, np.float32)] * 3], "float32", numbers=[1])
     run_list("add", [], "float32", numbers=[1])

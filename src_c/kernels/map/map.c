@@ -3,64 +3,27 @@
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Elements of a piece of parallel work; bytes below which waking other threads costs more than it gains. */
 enum { PIECE = 16 * 1024, SERIAL_BYTES = 128 * 1024 };
 
-typedef struct Piece {
-    int64_t item, begin; /* begin: the first element */
-} Piece;
-
-typedef struct Work {
-    const MapCall *call;
-    const View *views;
-    const MapItem *only; /* where there is one item: prepared */
-    const Piece *pieces; /* of a list */
-} Work;
-
-static void run_only_piece(void *context, int64_t piece)
+static void run_piece(const MapItem *item, int64_t begin)
 {
-    const Work *work = context;
-    const int64_t begin = piece * PIECE, left = work->only->elements - begin;
-    us_map_run(work->only, begin, begin + (left < PIECE ? left : PIECE));
+    const int64_t left = item->elements - begin;
+    us_map_run(item, begin, begin + (left < PIECE ? left : PIECE));
 }
 
-/* The loops fetch what they will read a little later, but nobody has fetched the beginning of an item. */
-static void fetch_beginning(const MapCall *call, const View *views)
-{
-    for (int k = 0; k < call->formula->inputs; k++) {
-        const int64_t bytes = us_view_elements(&views[k]) * (int64_t)us_dtype_size(views[k].dtype);
-        for (int64_t byte = 0; byte < bytes && byte < READ_AHEAD_BYTES; byte += CACHE_LINE_BYTES) {
-            __builtin_prefetch((const void *)((uintptr_t)views[k].data + (uintptr_t)byte));
-        }
-    }
-}
-
-static void run_list_piece(void *context, int64_t number)
-{
-    const Work *work = context;
-    const MapCall *call = work->call;
-    const Piece *piece = &work->pieces[number];
-    const View *views = work->views + piece->item * (call->inputs + call->outputs);
-    MapItem item;
-    us_map_prepare(&item, call, views, piece->item);
-    const int64_t left = item.elements - piece->begin;
-    if (left <= PIECE && piece->item + 1 < call->items) {
-        fetch_beginning(call, views + call->inputs + call->outputs);
-    }
-    us_map_run(&item, piece->begin, piece->begin + (left < PIECE ? left : PIECE));
-}
-
-static void run_pieces(int64_t pieces, int64_t bytes, ParallelBody *body, Work *work)
+static void run_pieces(int64_t pieces, int64_t bytes, ParallelBody *body, void *context)
 {
     if (bytes > SERIAL_BYTES) {
-        us_parallel(pieces, body, work);
+        us_parallel(pieces, body, context);
         return;
     }
     for (int64_t piece = 0; piece < pieces; piece++) {
-        body(work, piece);
+        body(context, piece);
     }
 }
 
@@ -71,31 +34,6 @@ static int64_t bytes_per_element(const MapCall *call, const View *views)
         bytes += (int64_t)us_dtype_size(views[k].dtype);
     }
     return bytes;
-}
-
-static KernelStatus run_list(const MapCall *call, const View *views)
-{
-    const int32_t step = call->inputs + call->outputs;
-    int64_t count = 0, bytes = 0;
-    for (int32_t i = 0; i < call->items; i++) {
-        const int64_t elements = us_view_elements(&views[i * step + call->inputs]);
-        count += elements / PIECE + (elements % PIECE != 0); /* a view may have 2^63 - 1 elements */
-        bytes += bytes > SERIAL_BYTES ? 0 : elements * bytes_per_element(call, views + i * step); /* enough is known */
-    }
-    Piece *pieces = us_scratch_array(count, sizeof *pieces), *piece = pieces;
-    if (pieces == NULL) {
-        return KERNEL_NO_MEMORY;
-    }
-    for (int32_t i = 0; i < call->items; i++) {
-        const int64_t elements = us_view_elements(&views[i * step + call->inputs]);
-        for (int64_t begin = 0; begin < elements; begin += PIECE) {
-            *piece++ = (Piece){i, begin};
-        }
-    }
-    Work work = {call, views, NULL, pieces};
-    run_pieces(count, bytes, run_list_piece, &work);
-    us_scratch_give_back(pieces);
-    return KERNEL_OK;
 }
 
 static bool is_same(const View *a, const View *b)
@@ -121,7 +59,12 @@ static void move(const View *from, const View *to)
     us_copy_view(to, &source);
 }
 
-static KernelStatus run_one(const MapCall *call, const View *views)
+static void run_item_piece(void *context, int64_t piece)
+{
+    run_piece(context, piece * PIECE);
+}
+
+static KernelStatus run_item(const MapCall *call, const View *views, int64_t index)
 {
     if (is_move(call, views)) {
         if (!is_same(&views[0], &views[1])) {
@@ -129,17 +72,11 @@ static KernelStatus run_one(const MapCall *call, const View *views)
         }
     } else if (us_view_elements(&views[call->inputs]) > 0) {
         MapItem item;
-        us_map_prepare(&item, call, views, 0);
-        Work work = {call, views, &item, NULL};
-        const int64_t bytes = item.elements * bytes_per_element(call, views);
-        run_pieces((item.elements + PIECE - 1) / PIECE, bytes, run_only_piece, &work);
+        us_map_prepare(&item, call, views, index);
+        const int64_t bytes = us_scratch_count(item.elements, bytes_per_element(call, views));
+        run_pieces((item.elements + PIECE - 1) / PIECE, bytes, run_item_piece, &item);
     }
     return KERNEL_OK;
-}
-
-static KernelStatus run(const MapCall *call, const View *views)
-{
-    return call->items == 1 ? run_one(call, views) : run_list(call, views);
 }
 
 /* ---- inputs that overlap outputs without being the same view ---- */
@@ -173,55 +110,146 @@ static bool is_overwritten(const MapCall *call, const View *views, int k)
     return false;
 }
 
-/* Replaces the overwritten inputs by copies in the same layout, and runs. `first` is the first of them. */
-static KernelStatus run_with_copies(const MapCall *call, const View *views, int64_t first)
+/* The first such input, or all that there are. */
+static int first_overwritten(const MapCall *call, const View *views)
 {
-    const int32_t step = call->inputs + call->outputs;
-    const int64_t count = (int64_t)call->items * step;
-    View *own = malloc((size_t)count * sizeof *own);
+    int k = 0;
+    while (k < call->inputs && !is_overwritten(call, views, k)) {
+        k++;
+    }
+    return k;
+}
+
+/* Replaces the overwritten inputs, of which `first` is the first, by copies in the same layout, and runs the item. */
+static KernelStatus run_with_copies(const MapCall *call, const View *views, int64_t index, int first)
+{
+    const int count = call->inputs + call->outputs;
+    View *own = us_scratch_array(count, sizeof *own);
     void **copies = calloc((size_t)count, sizeof *copies);
     KernelStatus status = own != NULL && copies != NULL ? KERNEL_OK : KERNEL_NO_MEMORY;
     if (status == KERNEL_OK) {
         memcpy(own, views, (size_t)count * sizeof *own);
     }
-    for (int64_t i = first; i < count && status == KERNEL_OK; i++) {
-        const int k = (int)(i % step);
-        if (k >= call->inputs || !is_overwritten(call, views + i - k, k)) {
+    for (int k = first; k < call->inputs && status == KERNEL_OK; k++) {
+        if (!is_overwritten(call, views, k)) {
             continue;
         }
-        const Reach reach = reach_of(&views[i]);
-        char *copy = malloc((size_t)(reach.end - reach.begin));
-        copies[i] = copy;
-        if (copy == NULL) {
+        const Reach reach = reach_of(&views[k]);
+        copies[k] = malloc((size_t)(reach.end - reach.begin));
+        if (copies[k] == NULL) {
             status = KERNEL_NO_MEMORY;
             break;
         }
-        memcpy(copy, reach.begin, (size_t)(reach.end - reach.begin));
-        own[i].data = copy + ((const char *)views[i].data - reach.begin);
+        memcpy(copies[k], reach.begin, (size_t)(reach.end - reach.begin));
+        own[k].data = (char *)copies[k] + ((const char *)views[k].data - reach.begin);
     }
     if (status == KERNEL_OK) {
-        status = run(call, own);
+        status = run_item(call, own, index);
     }
-    for (int64_t i = 0; i < count && copies != NULL; i++) {
-        free(copies[i]);
+    for (int k = first; k < call->inputs && copies != NULL; k++) {
+        free(copies[k]);
     }
     free(copies);
-    free(own);
+    us_scratch_give_back(own);
     return status;
+}
+
+static KernelStatus run_alone(const MapCall *call, const View *views, int64_t index)
+{
+    const int first = first_overwritten(call, views);
+    return first < call->inputs ? run_with_copies(call, views, index, first) : run_item(call, views, index);
+}
+
+/* ---- lists: their items run at the same time ---- */
+
+typedef struct Piece {
+    int64_t item, begin; /* begin: the first element */
+} Piece;
+
+typedef struct List {
+    const MapCall *call;
+    const View *views;
+    const Piece *pieces;
+    atomic_bool no_memory;
+} List;
+
+static void run_list_item(List *list, const View *views, int64_t index)
+{
+    if (run_alone(list->call, views, index) != KERNEL_OK) {
+        atomic_store_explicit(&list->no_memory, true, memory_order_relaxed);
+    }
+}
+
+/* The loops fetch what they will read a little later, but nobody has fetched the beginning of an item. */
+static void fetch_beginning(const MapCall *call, const View *views)
+{
+    for (int k = 0; k < call->formula->inputs; k++) {
+        const int64_t bytes = us_view_elements(&views[k]) * (int64_t)us_dtype_size(views[k].dtype);
+        for (int64_t byte = 0; byte < bytes && byte < READ_AHEAD_BYTES; byte += CACHE_LINE_BYTES) {
+            __builtin_prefetch((const void *)((uintptr_t)views[k].data + (uintptr_t)byte));
+        }
+    }
+}
+
+static void run_list_piece(void *context, int64_t number)
+{
+    List *list = context;
+    const MapCall *call = list->call;
+    const Piece *piece = &list->pieces[number];
+    const View *views = list->views + piece->item * (call->inputs + call->outputs);
+    const int64_t left = us_view_elements(&views[call->inputs]) - piece->begin;
+    if (left <= PIECE && piece->item + 1 < call->items) {
+        fetch_beginning(call, views + call->inputs + call->outputs);
+    }
+    if (piece->begin == 0 && left <= PIECE) {
+        run_list_item(list, views, piece->item);
+        return;
+    }
+    MapItem item;
+    us_map_prepare(&item, call, views, piece->item);
+    run_piece(&item, piece->begin);
+}
+
+/* Pieces of an item; an item of several pieces whose inputs are overwritten has none, and is run by itself. */
+static int64_t pieces_of(const MapCall *call, const View *views)
+{
+    const int64_t elements = us_view_elements(&views[call->inputs]);
+    const bool alone = elements > PIECE && first_overwritten(call, views) < call->inputs;
+    return alone ? 0 : elements / PIECE + (elements % PIECE != 0); /* a view may have 2^63 - 1 elements */
+}
+
+static KernelStatus run_list(const MapCall *call, const View *views)
+{
+    const int32_t step = call->inputs + call->outputs;
+    int64_t count = 0, bytes = 0;
+    for (int32_t i = 0; i < call->items; i++) {
+        const int64_t elements = us_view_elements(&views[i * step + call->inputs]);
+        count += pieces_of(call, views + i * step);
+        bytes += bytes > SERIAL_BYTES ? 0 : us_scratch_count(elements, bytes_per_element(call, views + i * step));
+    }
+    Piece *pieces = us_scratch_array(count, sizeof *pieces), *piece = pieces;
+    if (pieces == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    List list = {call, views, pieces, false};
+    for (int32_t i = 0; i < call->items; i++) {
+        const int64_t mine = pieces_of(call, views + i * step);
+        for (int64_t k = 0; k < mine; k++) {
+            *piece++ = (Piece){i, k * PIECE};
+        }
+        if (mine == 0) {
+            run_list_item(&list, views + i * step, i);
+        }
+    }
+    run_pieces(count, bytes, run_list_piece, &list);
+    us_scratch_give_back(pieces);
+    return atomic_load_explicit(&list.no_memory, memory_order_relaxed) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
 KernelStatus us_map(const View *views, const void *attributes)
 {
     const MapCall *call = attributes;
-    const int32_t step = call->inputs + call->outputs;
-    for (int64_t first = 0; first < (int64_t)call->items * step; first += step) {
-        for (int k = 0; k < call->inputs; k++) {
-            if (is_overwritten(call, views + first, k)) {
-                return run_with_copies(call, views, first + k);
-            }
-        }
-    }
-    return run(call, views);
+    return call->items == 1 ? run_alone(call, views, 0) : run_list(call, views);
 }
 
 bool us_map_has_lane(const MapFormula *formula, DType compute)
