@@ -11,8 +11,8 @@
 
 /* ---- reading and replacing ---- */
 
-/* Positions of a piece; bytes that are put together before they go past the caches; slices that are asked for ahead. */
-enum { COPY_PIECE = 16 * 1024, PUT_TOGETHER = 4096, SLICES_AHEAD = 4 };
+/* Positions of a piece; of slices, which are asked for ahead; bytes that are put together before they go past the caches. */
+enum { COPY_PIECE = 16 * 1024, SLICES_PIECE = 128 * 1024, SLICES_AHEAD = 4, PUT_TOGETHER = 4096 };
 
 typedef struct CopyRun {
     const Places *places;
@@ -148,7 +148,8 @@ static KernelStatus copy_places(const Places *places)
 {
     const PlaceAxes axes = us_place_axes(places);
     OutsideIndex outside = {0};
-    CopyRun run = {.places = places, .axes = &axes, .cut = us_place_cut(&axes, places->call->action != INDEX_READ, COPY_PIECE),
+    const int64_t positions = axes.inner_count > 1 ? SLICES_PIECE : COPY_PIECE;
+    CopyRun run = {.places = places, .axes = &axes, .cut = us_place_cut(&axes, places->call->action != INDEX_READ, positions),
                    .element = (int64_t)us_dtype_size(places->tensor.dtype), .outside = &outside};
     run.copies_parts = us_place_copies_parts(places, &axes, &run.cut);
     run.past = places->call->action == INDEX_READ && axes.outer_count * axes.inner_count > PAST_BYTES / run.element;
