@@ -2,22 +2,52 @@
 #include "ftdsp/broadcast.h"
 #include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
+#include "kernels/arrays/complex.h"
+#include "kernels/scratch.h"
 
 #include <string.h>
 
 /* [outer, channels, inner] */
 enum { OUTER, CHANNELS, INNER, AXES };
 
-static void add_bias(const FtCall *call, const void *x, const void *bias, void *out, const int64_t *sizes)
+enum { WIDE_ROW = 1024 };
+
+static void add_bias(const FtCall *call, DType dtype, const void *x, const void *bias, void *out, const int64_t *sizes)
 {
     ArrayMap map;
-    ft_map_call(&map.call, &us_map_add, (const double[ELEMENTWISE_NUMBERS]){1}, call->dtype);
-    View views[] = {us_view_contiguous((void *)x, call->dtype, AXES, sizes),
-                    us_view_contiguous((void *)bias, call->dtype, 1, &sizes[CHANNELS]),
-                    us_view_contiguous(out, call->dtype, AXES, sizes)};
+    const MapFormula *formula = us_array_is_complex(dtype) ? &us_map_add : &us_map_sum; /* 1 * bias in the one */
+    ft_map_call(&map.call, formula, (const double[ELEMENTWISE_NUMBERS]){1}, dtype);
+    View views[] = {us_view_contiguous((void *)x, dtype, AXES, sizes),
+                    us_view_contiguous((void *)bias, dtype, 1, &sizes[CHANNELS]),
+                    us_view_contiguous(out, dtype, AXES, sizes)};
     views[1] = us_view_insert_axis(views[1], 1, 1, 0);
     us_map_prepare(&map.item, &map.call, views, 0);
     ft_split(call, map.item.elements, FT_GRAIN, ft_run_array_map, &map);
+}
+
+/* Channels that follow each other: both parts of a complex number are treated alike, and short rows are taken several at a
+ * time, beside as many copies of the bias. */
+static KernelStatus add_bias_to_rows(const FtCall *call, const char *x, const void *bias, char *out, int64_t rows,
+                                     int64_t channels)
+{
+    const bool is_complex = us_array_is_complex(call->dtype);
+    const DType dtype = !is_complex ? call->dtype : call->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
+    const int64_t width = channels * (is_complex ? 2 : 1), bytes = width * (int64_t)us_dtype_size(dtype);
+    const int64_t wanted = (WIDE_ROW + width - 1) / width, together = wanted < rows ? wanted : rows;
+    char *copies = us_scratch_array(together, (size_t)bytes);
+    if (!copies) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int64_t row = 0; row < together; row++) {
+        memcpy(copies + row * bytes, bias, (size_t)bytes);
+    }
+    const int64_t rest = rows % together, done = (rows - rest) * bytes;
+    add_bias(call, dtype, x, copies, out, (int64_t[AXES]){rows / together, together * width, 1});
+    if (rest > 0) {
+        add_bias(call, dtype, x + done, copies, out + done, (int64_t[AXES]){1, rest * width, 1});
+    }
+    us_scratch_give_back(copies);
+    return KERNEL_OK;
 }
 
 void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void *output, const int *dims,
@@ -46,8 +76,10 @@ void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void 
     ft_operand(call, "output", output, length, call->dtype);
     ft_same_or_apart(call, "output", output, "input_x", input_x, length, call->dtype);
     ft_apart(call, "output", output, length * size, "input_bias", input_bias, sizes[CHANNELS] * size);
-    if (ft_ok(call)) {
-        add_bias(call, input_x, input_bias, output, sizes);
+    if (ft_ok(call) && sizes[INNER] == 1) {
+        ft_finish(call, add_bias_to_rows(call, input_x, input_bias, output, sizes[OUTER], sizes[CHANNELS]));
+    } else if (ft_ok(call)) {
+        add_bias(call, call->dtype, input_x, input_bias, output, sizes);
     }
 }
 
