@@ -199,7 +199,8 @@ def test_none_of_all_masks_changes_a_bit_of_a_sum():
                                                ("mul", lambda a, b: a * b)])
 def test_integers_saturate(name, formula, prefix):
     limits = numpy.iinfo(ELEMENT[prefix])
-    ends = numpy.array([limits.min, limits.min + 1, -1, 0, 1, limits.max - 1, limits.max], object)
+    root = math.isqrt(limits.max)  # the square of the next one saturates
+    ends = numpy.array([limits.min, limits.min + 1, -root - 1, -root, -1, 0, 1, root, root + 1, limits.max - 1, limits.max], object)
     a, b = (grid.ravel() for grid in numpy.meshgrid(ends, ends))
     expected = [min(max(formula(int(x), int(y)), limits.min), limits.max) for x, y in zip(a, b)]
     out = masks_agree(f"{prefix}_{name}_s", [Input("x", a.astype(limits.dtype)), Input("y", b.astype(limits.dtype)),
