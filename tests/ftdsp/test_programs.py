@@ -360,3 +360,25 @@ def test_the_chip_without_half_names_the_one_that_has_it(tmp_path):
     assert "hp_binarycrossentropygrad_s/prefix/chip" in refused and "MT7004" in refused
     for chip in ("MT7004", ""):
         assert native.run([program], {"UNDERSTUDY_FT_CHIP": chip}).stderr == ""
+
+
+def test_a_half_by_value_needs_a_compiler_that_has_the_type():
+    """Others have a 16-bit integer for it, which is passed in another register."""
+    half = ffi.typeof("half")
+    declared = complete_functions("ftdsp")
+    kinds = {name: ffi.typeof(getattr(lib, name)).args for names in declared.values() for name in names}
+    takers = [name for name, arguments in kinds.items() if half in arguments]
+    headers = "".join(f"#include <{header}>\n" for header in declared)
+
+    def compile_calls(names, *options):
+        calls = "".join(f"    {name}({', '.join('0' for _ in kinds[name])});\n" for name in names)
+        source = native.work_folder() / "half_by_value.c"
+        source.write_text(f"{headers}int main(void)\n{{\n{calls}    return 0;\n}}\n")
+        return native.run(["gcc", *options, "-c", source, "-o", "/dev/null", *(f"-I{path}" for path in SDK.include_paths)],
+                          {"LC_ALL": "C"})  # fmt: skip
+
+    assert compile_calls(takers).returncode == 0
+    assert compile_calls(["hp_add_s", "hp_add_p"], "-U__FLT16_MANT_DIG__").returncode == 0
+    said = r"call to '(\w+)' declared with attribute error: a half by value needs _Float16"
+    assert set(re.findall(said, compile_calls(takers, "-U__FLT16_MANT_DIG__").stderr)) == set(takers)
+    assert len(takers) == 18
