@@ -200,8 +200,8 @@ def test_none_of_all_masks_changes_a_bit_of_a_sum():
 def test_integers_saturate(name, formula, prefix):
     limits = numpy.iinfo(ELEMENT[prefix])
     root = math.isqrt(limits.max)  # the square of the next one saturates
-    ends = numpy.array([limits.min, limits.min + 1, -root - 1, -root, -1, 0, 1, root, root + 1, limits.max - 1, limits.max], object)
-    a, b = (grid.ravel() for grid in numpy.meshgrid(ends, ends))
+    ends = [limits.min, limits.min + 1, -root - 1, -root, -1, 0, 1, root, root + 1, limits.max - 1, limits.max]
+    a, b = (grid.ravel() for grid in numpy.meshgrid(*2 * [numpy.array(ends, object)]))
     expected = [min(max(formula(int(x), int(y)), limits.min), limits.max) for x, y in zip(a, b)]
     out = masks_agree(f"{prefix}_{name}_s", [Input("x", a.astype(limits.dtype)), Input("y", b.astype(limits.dtype)),
                                              Output("out", len(a), limits.dtype.type), Value("n", len(a))], "out")

@@ -140,7 +140,8 @@ def test_an_address_outside_the_memory_says_so(sanitizer, caller, tmp_path):
     source.write_text(TOUCH)
     program = native.build_vendor(source, "ftdsp", sanitizer)
     bad = {"70000000": "0x70000000 is outside the chip's memory, which is SMC at 0x0C000000",
-           "1050000000": "0x1050000000 is in the L2 of core 5, but this process is the only core"}
+           "1050000000": "0x1050000000 is in the L2 of core 5, but this process is the only core, whose L2 is at 0x10000000",
+           "1000000010": "0x1000000010 is in the L2 of core 0, but this process is the only core, whose L2 is at 0x10000000"}
     good = ["10000000", "A0000000", "E0000000", "FFFFFFF0", "D00000000", "DFFFFFFF0"]
     if sanitizer:
         bad["81000000"] = "0x81000000 is not there under AddressSanitizer, whose own memory lies below 0xa0000000"
