@@ -14,7 +14,7 @@ import tempfile
 from understudy import toolchain
 from understudy.errors import UsageError
 from understudy.kit import sdk
-from understudy.kit.prototypes import SCALING_FACTORS, Parameter, Prototype, prototypes
+from understudy.kit.prototypes import SCALING_FACTORS, Parameter, Prototype, is_half, prototypes
 
 # Array parameters and the parameter that counts them; a number is a fixed count of elements.
 ARRAY_COUNTS = {
@@ -176,8 +176,8 @@ class Spelling:
             return self._structure(kind, stack)
         if kind.cname in ("float", "double", "_Bool", "bool"):
             return "_Bool" if kind.cname == "bool" else kind.cname
-        if stack == "ftdsp" and kind.cname == "uint16_t":
-            return "_Float16"  # half by value
+        if is_half(kind, stack):
+            return "_Float16"
         return {"size_t": "size_t"}.get(kind.cname, kind.cname)
 
     def _structure(self, kind, stack: str) -> str:
