@@ -186,6 +186,19 @@ int main(void)
     assert understudy("replay", tmp_path / "trace.json", 1).stdout == "fp_binarycrossentropygrad_s\n"
 
 
+def test_a_refusal_is_placed_in_the_program(tmp_path):
+    source = """
+#include <add.h>
+int main(void)
+{
+    fp_add_s(0, 0, 0, -1, 0xff);
+    return 0;
+}
+"""
+    done, _ = traced(tmp_path, "ftdsp", source)
+    assert re.search(r"n is -1 elements \(status 3\) (in main of traced|at .*:5 in main)$", done.stderr, re.MULTILINE), done.stderr
+
+
 def test_a_half_by_value_is_traced_and_repeated(tmp_path):
     source = """
 #include <dropout.h>

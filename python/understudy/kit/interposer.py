@@ -293,7 +293,7 @@ def build(folder: pathlib.Path) -> pathlib.Path:
     kept = toolchain.cache_folder()
     if kept is None:
         return _compile(text, folder)
-    library = kept / f"interposer-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
+    library = kept / f"libunderstudy-calls-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=kept, prefix="interposer-") as name:
             os.replace(_compile(text, pathlib.Path(name)), library)
@@ -305,7 +305,7 @@ def build(folder: pathlib.Path) -> pathlib.Path:
 
 
 def _compile(text: str, folder: pathlib.Path) -> pathlib.Path:
-    file, library = folder / "interposer.c", folder / "libinterposer.so"
+    file, library = folder / "interposer.c", folder / "libunderstudy-calls.so"
     file.write_text(text)
     command = [*toolchain.compiler("c"), "-w", "-O0", "-shared", "-fPIC", str(file), "-o", str(library), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True)
