@@ -89,7 +89,8 @@ def test_biasadd_of_int32_is_exact():
     assert output.tolist() == [2**31 - 1, -(2**31), 2**24 + 2, 6]
 
 
-@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (1030, 3), (2, 3, 1025), (0, 3), (3, 0, 4)], ids=str)
+@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (1030, 3), (5003, 3), (7, 301, 63), (2, 3, 1025), (0, 3), (3, 0, 4)],
+                         ids=str)
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_biasaddgrad(prefix, shape):
     dy = values(prefix, shape)
