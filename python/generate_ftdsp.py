@@ -51,6 +51,11 @@ def prototype(operator, prefix: str, space: str) -> str:
     return wrapped(f"void {operator.symbol(prefix, space)}({text})", "    ")
 
 
+def declaration(operator, prefix: str, space: str) -> str:
+    by_value = any(p.role == "value" and operator.c_type(p, prefix) == "half" for p in operator.parameters)
+    return ("FTDSP_HALF_BY_VALUE\n" if by_value else "") + prototype(operator, prefix, space) + ";"
+
+
 def comment(text: str) -> str:
     return "/* " + "\n * ".join(text.splitlines()).replace("\n * \n", "\n *\n") + " */"
 
@@ -62,7 +67,7 @@ def header(name: str, operators: list) -> str:
              '#ifdef __cplusplus\nextern "C" {\n#endif\n']  # fmt: skip
     structures = list(dict.fromkeys(operator.structure.strip() for operator in operators if operator.structure))
     parts += [structure + "\n" for structure in structures]
-    parts.append("\n".join(prototype(operator, *function) + ";" for operator in operators
+    parts.append("\n".join(declaration(operator, *function) for operator in operators
                            for function in operator.functions()) + "\n")  # fmt: skip
     parts += [operator.extra.strip() + "\n" for operator in operators if operator.extra]
     parts.append("#ifdef __cplusplus\n}\n#endif\n\n#endif\n")

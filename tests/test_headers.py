@@ -86,7 +86,7 @@ def test_our_own_header_compiles_beside_them(language):
 MACRO_NAMES = {
     "ascend": r"ACL|UCE_INFO_RESERVED_SIZE|MAX_MEM_UCE_INFO_ARRAY_SIZE|FUNC_VISIBILITY",
     "maca": r"MCDNN|MCBLAS|MC_|mc|MACA",
-    "ftdsp": r"(ACTIVATION_(NONE|RELU|RELU6)|FTDSP_LRN_\w+|[fh]p_lrn_[sp])$",
+    "ftdsp": r"(ACTIVATION_(NONE|RELU|RELU6)|FTDSP_LRN_\w+|FTDSP_HALF_BY_VALUE|[fh]p_lrn_[sp])$",
 }
 
 

@@ -19,8 +19,10 @@ void fp_fake_quant_with_min_max_vars_s(float *src, float min_val, float max_val,
                                        int quant_min, int quant_max, bool symmetric, int core_mask);
 void fp_fake_quant_with_min_max_vars_p(float *src, float min_val, float max_val, float *output, int length,
                                        int quant_min, int quant_max, bool symmetric);
+FTDSP_HALF_BY_VALUE
 void hp_fake_quant_with_min_max_vars_s(half *src, half min_val, half max_val, half *output, int length,
                                        int quant_min, int quant_max, bool symmetric, int core_mask);
+FTDSP_HALF_BY_VALUE
 void hp_fake_quant_with_min_max_vars_p(half *src, half min_val, half max_val, half *output, int length,
                                        int quant_min, int quant_max, bool symmetric);
 

@@ -15,7 +15,9 @@ extern "C" {
 
 void fp_smoothl1lossgrad_s(float *dy, float *dx1, float *x1, float *x2, int length, float beta, int core_mask);
 void fp_smoothl1lossgrad_p(float *dy, float *dx1, float *x1, float *x2, int length, float beta);
+FTDSP_HALF_BY_VALUE
 void hp_smoothl1lossgrad_s(half *dy, half *dx1, half *x1, half *x2, int length, half beta, int core_mask);
+FTDSP_HALF_BY_VALUE
 void hp_smoothl1lossgrad_p(half *dy, half *dx1, half *x1, half *x2, int length, half beta);
 
 #ifdef __cplusplus

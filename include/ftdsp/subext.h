@@ -14,7 +14,9 @@
 extern "C" {
 #endif
 
+FTDSP_HALF_BY_VALUE
 void hp_subext_s(half *input0, half *input1, half alpha, half *output, int size, int core_mask);
+FTDSP_HALF_BY_VALUE
 void hp_subext_p(half *input0, half *input1, half alpha, half *output, int size);
 void fp_subext_s(float *input0, float *input1, float alpha, float *output, int size, int core_mask);
 void fp_subext_p(float *input0, float *input1, float alpha, float *output, int size);

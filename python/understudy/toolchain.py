@@ -85,9 +85,11 @@ def check_declarations(command: list[str], stacks: list[Stack]) -> None:
                              stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})  # fmt: skip
     from understudy.kit import sdk  # reads the libraries: only when something is undeclared
 
-    for place, name in IMPLICIT.findall(checked.stderr):
-        if sdk.stack_of(name) and (header := declaring_header(name, stacks)):
-            raise UsageError(f"{place}: {name} is called without a declaration; #include <{header}>")
+    found = [f"{place}: {name} is called without a declaration; #include <{header}>"
+             for place, name in IMPLICIT.findall(checked.stderr)
+             if sdk.stack_of(name) and (header := declaring_header(name, stacks))]  # fmt: skip
+    if found:
+        raise UsageError("; ".join(found))
 
 
 def variables_of(stack: Stack, root) -> dict[str, str]:

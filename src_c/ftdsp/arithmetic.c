@@ -154,6 +154,12 @@ void ft_subrelu6(FtCall *call, const void *input0, const void *input1, void *out
     ft_elementwise(call, &work, size);
 }
 
+/* Of the powers that are one number, those that need no logarithm. */
+static const MapFormula *power_formula(double power)
+{
+    return power == 2 ? &us_map_square_of_line : power == 0.5 ? &us_map_root_of_line : &us_map_power_of_line;
+}
+
 void ft_pow_fusion(FtCall *call, const void *Input, const void *exponent, void *output, int length_in, double scale,
                    double shift, bool broadcast)
 {
@@ -170,6 +176,7 @@ void ft_pow_fusion(FtCall *call, const void *Input, const void *exponent, void *
             return;
         }
         us_load_double(&work.numbers[2], exponent, call->dtype, 1, 1);
+        work.formula = power_formula(work.numbers[2]);
         work.inputs[1].name = NULL;
     }
     ft_elementwise(call, &work, length_in);

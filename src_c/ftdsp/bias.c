@@ -2,22 +2,54 @@
 #include "ftdsp/broadcast.h"
 #include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
+#include "kernels/arrays/complex.h"
+#include "kernels/reduce/reductions.h"
+#include "kernels/scratch.h"
+#include "tensor/convert.h"
 
 #include <string.h>
 
 /* [outer, channels, inner] */
 enum { OUTER, CHANNELS, INNER, AXES };
 
-static void add_bias(const FtCall *call, const void *x, const void *bias, void *out, const int64_t *sizes)
+enum { NARROW_ROW = 64, WIDE_ROW = 1024 }; /* elements */
+
+static void add_bias(const FtCall *call, DType dtype, const void *x, const void *bias, void *out, const int64_t *sizes)
 {
     ArrayMap map;
-    ft_map_call(&map.call, &us_map_add, (const double[ELEMENTWISE_NUMBERS]){1}, call->dtype);
-    View views[] = {us_view_contiguous((void *)x, call->dtype, AXES, sizes),
-                    us_view_contiguous((void *)bias, call->dtype, 1, &sizes[CHANNELS]),
-                    us_view_contiguous(out, call->dtype, AXES, sizes)};
+    const MapFormula *formula = us_array_is_complex(dtype) ? &us_map_add : &us_map_sum; /* 1 * bias in the one */
+    ft_map_call(&map.call, formula, (const double[ELEMENTWISE_NUMBERS]){1}, dtype);
+    View views[] = {us_view_contiguous((void *)x, dtype, AXES, sizes),
+                    us_view_contiguous((void *)bias, dtype, 1, &sizes[CHANNELS]),
+                    us_view_contiguous(out, dtype, AXES, sizes)};
     views[1] = us_view_insert_axis(views[1], 1, 1, 0);
     us_map_prepare(&map.item, &map.call, views, 0);
     ft_split(call, map.item.elements, FT_GRAIN, ft_run_array_map, &map);
+}
+
+/* Channels that follow each other: both parts of a complex number are treated alike, and short rows are taken several at a
+ * time, beside as many copies of the bias. */
+static KernelStatus add_bias_to_rows(const FtCall *call, const char *x, const void *bias, char *out, int64_t rows,
+                                     int64_t channels)
+{
+    const bool is_complex = us_array_is_complex(call->dtype);
+    const DType dtype = !is_complex ? call->dtype : call->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : DTYPE_FLOAT64;
+    const int64_t width = channels * (is_complex ? 2 : 1), bytes = width * (int64_t)us_dtype_size(dtype);
+    const int64_t wanted = (WIDE_ROW + width - 1) / width, together = wanted < rows ? wanted : rows;
+    char *copies = us_scratch_array(together, (size_t)bytes);
+    if (!copies) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int64_t row = 0; row < together; row++) {
+        memcpy(copies + row * bytes, bias, (size_t)bytes);
+    }
+    const int64_t rest = rows % together, done = (rows - rest) * bytes;
+    add_bias(call, dtype, x, copies, out, (int64_t[AXES]){rows / together, together * width, 1});
+    if (rest > 0) {
+        add_bias(call, dtype, x + done, copies, out + done, (int64_t[AXES]){1, rest * width, 1});
+    }
+    us_scratch_give_back(copies);
+    return KERNEL_OK;
 }
 
 void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void *output, const int *dims,
@@ -46,9 +78,37 @@ void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void 
     ft_operand(call, "output", output, length, call->dtype);
     ft_same_or_apart(call, "output", output, "input_x", input_x, length, call->dtype);
     ft_apart(call, "output", output, length * size, "input_bias", input_bias, sizes[CHANNELS] * size);
-    if (ft_ok(call)) {
-        add_bias(call, input_x, input_bias, output, sizes);
+    if (ft_ok(call) && sizes[INNER] == 1) {
+        ft_finish(call, add_bias_to_rows(call, input_x, input_bias, output, sizes[OUTER], sizes[CHANNELS]));
+    } else if (ft_ok(call)) {
+        add_bias(call, call->dtype, input_x, input_bias, output, sizes);
     }
+}
+
+/* Sums of narrow rows: those of as many rows side by side as make a wide one, and then of these, and of the rows that are
+ * left, both as float64. */
+static KernelStatus sum_narrow_rows(const void *dy, DType dtype, int64_t rows, int64_t columns, void *sums)
+{
+    const int64_t together = WIDE_ROW / columns, wide = together * columns, rest = rows % together;
+    double *parts = us_scratch_array((together + rest) * columns, sizeof *parts);
+    if (!parts) {
+        return KERNEL_NO_MEMORY;
+    }
+    ReduceCall how = {.reduction = &us_reduce_sum, .compute = dtype, .result = DTYPE_FLOAT64, .axes = 1, .outputs = 1};
+    KernelStatus status = us_reduce((const View[]){
+        us_view_contiguous((void *)dy, dtype, 2, (int64_t[]){rows / together, wide}),
+        us_view_contiguous(parts, DTYPE_FLOAT64, 2, (int64_t[]){1, wide})}, &how);
+    const int64_t done = (rows - rest) * columns;
+    us_load_double(parts + wide, (const char *)dy + done * (int64_t)us_dtype_size(dtype), dtype, 1, rest * columns);
+    how.compute = DTYPE_FLOAT64;
+    how.result = dtype;
+    if (status == KERNEL_OK) {
+        status = us_reduce((const View[]){
+            us_view_contiguous(parts, DTYPE_FLOAT64, 2, (int64_t[]){together + rest, columns}),
+            us_view_contiguous(sums, dtype, 2, (int64_t[]){1, columns})}, &how);
+    }
+    us_scratch_give_back(parts);
+    return status;
 }
 
 void ft_biasaddgrad(FtCall *call, const void *dy, const int *dy_dims, int shape_size, void *dbias)
@@ -62,7 +122,12 @@ void ft_biasaddgrad(FtCall *call, const void *dy, const int *dy_dims, int shape_
     ft_operand(call, "dy", dy, shape.elements, call->dtype);
     ft_operand(call, "dbias", dbias, columns, call->dtype);
     ft_apart(call, "dbias", dbias, columns * size, "dy", dy, shape.elements * size);
+    const int64_t count = shape.elements / columns;
+    if (ft_ok(call) && columns > 1 && columns < NARROW_ROW && count * columns >= 4 * WIDE_ROW) {
+        ft_finish(call, sum_narrow_rows(dy, call->dtype, count, columns, dbias));
+        return;
+    }
     const Shape sums = {.rank = 2, .size = {1, columns}, .elements = columns};
-    const Shape rows = {.rank = 2, .size = {shape.elements / columns, columns}, .elements = shape.elements};
+    const Shape rows = {.rank = 2, .size = {count, columns}, .elements = shape.elements};
     ft_sum_to(call, ft_array(call, dy, &rows), ft_array(call, dbias, &sums));
 }

@@ -6,6 +6,8 @@
 #include "report/arrays.h"
 #include "tensor/parallel.h"
 
+#include <stdio.h>
+
 static FtCall begin(const char *function, DType dtype)
 {
     FtCall call = {.checks = us_call_begin_void(function), .dtype = dtype, .cores = 1};
@@ -111,31 +113,45 @@ void ft_optional(FtCall *call, const char *name, const void *data, int64_t count
     }
 }
 
+enum { NAME_SIZE = 64 };
+
+static const char *spelled(const FtCall *call, const char *name, char *text)
+{
+    if (call->entry == 0) {
+        return name;
+    }
+    snprintf(text, NAME_SIZE, "%s[%lld]", name, (long long)call->entry - 1);
+    return text;
+}
+
 static void check_space(FtCall *call, const char *name, const void *data, size_t bytes)
 {
     size_t in_array = 0;
+    char text[NAME_SIZE];
     if (us_expected_array(data, &in_array)) {
         ft_require(call, bytes <= in_array, name, "window", FT_BAD_SPACE,
-                   "%s at %p needs %zu bytes, but its array ends after %zu", name, data, bytes, in_array);
+                   "%s at %p needs %zu bytes, but its array ends after %zu", spelled(call, name, text), data, bytes,
+                   in_array);
     }
     const FtWindow *window = ft_window_of(data);
     if (!window) {
         const bool unseen = call->shared && ft_is_one_of_many();
         us_log(unseen ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "%s: %s %p is ordinary host memory, which %s",
-               call->checks.function, name, data, unseen ? "the other cores do not see" : "the chip does not have");
+               call->checks.function, spelled(call, name, text), data, unseen ? "the other cores do not see" : "the chip does not have");
         return;
     }
     const size_t left = ft_window_left(window, data);
     ft_require(call, bytes <= left, name, "window", FT_BAD_SPACE, "%s at %p needs %zu bytes, but %s ends after %zu",
-               name, data, bytes, window->name, left);
+               spelled(call, name, text), data, bytes, window->name, left);
     if (window->space != FT_L2) {
         return;
     }
     ft_require(call, !call->shared, name, "private", FT_BAD_SPACE,
-               "%s at %p is in %s, which is private to a core; what cores share is in DDR or SMC", name, data,
-               window->name);
+               "%s at %p is in %s, which is private to a core; what cores share is in DDR or SMC",
+               spelled(call, name, text), data, window->name);
     ft_require(call, window->core == ft_own_core(), name, "other-core", FT_BAD_SPACE,
-               "%s at %p is in %s, but the call runs on core %d", name, data, window->name, ft_own_core());
+               "%s at %p is in %s, but the call runs on core %d", spelled(call, name, text), data, window->name,
+               ft_own_core());
 }
 
 void ft_operand(FtCall *call, const char *name, const void *data, int64_t count, DType dtype)
@@ -146,12 +162,21 @@ void ft_operand(FtCall *call, const char *name, const void *data, int64_t count,
     const size_t size = us_dtype_size(dtype);
     /* The parts of a complex number are elements of their own in memory. */
     const size_t alignment = dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128 ? size / 2 : size;
-    ft_require(call, data, name, "null", FT_BAD_POINTER, "%s is NULL; it has %lld elements", name, (long long)count);
+    char text[NAME_SIZE];
+    ft_require(call, data, name, "null", FT_BAD_POINTER, "%s is NULL; it has %lld elements", spelled(call, name, text),
+               (long long)count);
     ft_require(call, (uintptr_t)data % alignment == 0, name, "alignment", FT_BAD_POINTER,
-               "%s at %p is not aligned to its elements of %zu bytes", name, data, alignment);
+               "%s at %p is not aligned to its elements of %zu bytes", spelled(call, name, text), data, alignment);
     if (ft_ok(call)) {
         check_space(call, name, data, (size_t)count * size);
     }
+}
+
+void ft_entry(FtCall *call, const char *table, int64_t index, const void *data, int64_t count, DType dtype)
+{
+    call->entry = index + 1;
+    ft_operand(call, table, data, count, dtype);
+    call->entry = 0;
 }
 
 static bool overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes)

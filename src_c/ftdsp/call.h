@@ -33,6 +33,7 @@ typedef struct FtCall {
     DType dtype;   /* of the prefix */
     bool shared;   /* by several cores, _s; else _p */
     int cores;     /* that take part */
+    int64_t entry; /* of a table, from 1 on: the operand that is looked at; 0: it is a parameter itself */
     uint32_t meet; /* the processes that meet when the call ends; 0: none */
 } FtCall;
 
@@ -58,6 +59,9 @@ static inline bool ft_ok(const FtCall *call)
 /* Checks that [data, data + count elements of dtype) can be an operand of this call: not NULL, aligned to its elements,
  * inside one window, in a space the call may use. No elements: nothing is checked. */
 void ft_operand(FtCall *call, const char *name, const void *data, int64_t count, DType dtype);
+
+/* The same for entry `index` of a table of operands: the rule names the table, the sentence the entry. */
+void ft_entry(FtCall *call, const char *table, int64_t index, const void *data, int64_t count, DType dtype);
 
 /* The same for an operand that may be NULL. */
 void ft_optional(FtCall *call, const char *name, const void *data, int64_t count, DType dtype);

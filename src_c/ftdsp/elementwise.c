@@ -36,10 +36,21 @@ static void check(FtCall *call, const Elementwise *work, DType dtype, DType outp
     }
 }
 
+/* Sums and differences of integers of 8 and 16 bits are exact in float32, and so are products that do not saturate. */
+static DType compute_type(const MapFormula *formula, DType dtype)
+{
+    const bool is_short = dtype == DTYPE_INT8 || dtype == DTYPE_INT16;
+    const bool is_exact = formula == &us_map_sum || formula == &us_map_difference || formula == &us_map_mul ||
+                          formula == &us_map_relu_of_difference || formula == &us_map_relu6_of_difference;
+    return us_dtype_is_float(dtype) || us_array_is_complex(dtype) ? dtype
+           : is_short && is_exact                                 ? DTYPE_FLOAT32
+                                                                  : DTYPE_FLOAT64;
+}
+
 /* Nothing is cleared that is not looked at, here and in set_array: that would take longer than small arrays do. */
 void ft_map_call(MapCall *call, const MapFormula *formula, const double *numbers, DType dtype)
 {
-    const DType compute = us_dtype_is_float(dtype) || us_array_is_complex(dtype) ? dtype : DTYPE_FLOAT64;
+    const DType compute = compute_type(formula, dtype);
     call->formula = formula;
     call->compute = call->result = compute;
     call->inputs = formula->inputs;

@@ -26,8 +26,8 @@ typedef struct Elementwise {
  * call has been refused. Every output may be the same array as an input, but outputs share nothing with each other. */
 void ft_elementwise(FtCall *call, const Elementwise *work, int64_t count);
 
-/* A formula on contiguous arrays of a type, and results of another. Integers compute in float64, so that their results are
- * exact; they are truncated and saturate when stored. */
+/* A formula on contiguous arrays of a type, and results of another. Integers compute in float64, or in float32 where that is
+ * exact, too; results are truncated and saturate when stored. */
 typedef struct ArrayMap {
     MapCall call;
     MapItem item;

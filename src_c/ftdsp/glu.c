@@ -69,7 +69,7 @@ static void check_operands(FtCall *call, const Glu *work, int64_t len)
     const void *output = work->output;
     ft_operand(call, "in_data", work->input, HALVES * len, call->dtype);
     for (int half = 0; half < HALVES; half++) {
-        ft_operand(call, "split_data", work->halves[half], len, call->dtype);
+        ft_entry(call, "split_data", half, work->halves[half], len, call->dtype);
         ft_apart(call, "split_data", work->halves[half], bytes, "in_data", work->input, HALVES * bytes);
     }
     ft_apart(call, "split_data", work->halves[1], bytes, "split_data", work->halves[0], bytes);

@@ -55,7 +55,7 @@ static void join_blocks(FtCall *call, Join *join, int64_t outer)
     ft_apart(call, "output", join->output, written, "input_shapes", join->shapes, table_bytes);
     for (int input = 0; ft_ok(call) && input < join->input_count; input++) {
         const int64_t bytes = outer * block_bytes(join, input);
-        ft_operand(call, "inputs", join->inputs[input], bytes / size, call->dtype);
+        ft_entry(call, "inputs", input, join->inputs[input], bytes / size, call->dtype);
         ft_apart(call, "output", join->output, written, "inputs", join->inputs[input], bytes);
         if (join->shapes) {
             ft_apart(call, "output", join->output, written, "input_shapes", join->shapes[input] + join->axis, sizeof(int));

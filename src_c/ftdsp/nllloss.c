@@ -1,4 +1,5 @@
 /* Negative log likelihood loss (ft-dsp 3.3, 4). */
+#include "ftdsp/number.h"
 #include "ftdsp/operators.h"
 #include "ftdsp/shape.h"
 
@@ -15,15 +16,15 @@ typedef struct Work {
 static double sample_loss(const Work *work, int64_t sample)
 {
     const int64_t label = work->labels[sample];
-    return -us_array_element(work->weight, work->dtype, label) *
-           us_array_element(work->log_probs, work->dtype, sample * work->class_num + label);
+    return -ft_number(work->weight, work->dtype, label) *
+           ft_number(work->log_probs, work->dtype, sample * work->class_num + label);
 }
 
 static void run_each(void *context, int64_t begin, int64_t end)
 {
     const Work *work = context;
     for (; begin < end; begin++) {
-        us_array_set_element(work->loss, work->loss_dtype, begin, sample_loss(work, begin));
+        ft_set_number(work->loss, work->loss_dtype, begin, sample_loss(work, begin));
     }
 }
 
@@ -82,13 +83,13 @@ void ft_nllloss(FtCall *call, const void *log_probs, const int *labels, const vo
     }
     double sum = 0, total = 0;
     for (int i = 0; i < batch_size; i++) { /* in order, on one core: the mask does not change the sums */
-        total += us_array_element(weight, work.dtype, labels[i]);
+        total += ft_number(weight, work.dtype, labels[i]);
         sum += reduction_type == REDUCTION_NONE ? 0 : sample_loss(&work, i);
     }
     if (reduction_type == REDUCTION_NONE) {
         ft_split(call, batch_size, 1024, run_each, &work);
     } else {
-        us_array_set_element(loss, loss_dtype, 0, reduction_type == REDUCTION_MEAN ? sum / total : sum);
+        ft_set_number(loss, loss_dtype, 0, reduction_type == REDUCTION_MEAN ? sum / total : sum);
     }
-    us_array_set_element(total_weight, loss_dtype, 0, total);
+    ft_set_number(total_weight, loss_dtype, 0, total);
 }

@@ -1,5 +1,6 @@
 /* Several arithmetic sequences, one behind the other (ft-dsp 4). */
 #include "ftdsp/elementwise.h"
+#include "ftdsp/number.h"
 #include "ftdsp/operators.h"
 #include "ftdsp/shape.h"
 
@@ -15,9 +16,9 @@ typedef struct Work {
 
 static double range_length(const Work *work, int64_t range)
 {
-    const double start = us_array_element(work->starts, work->dtype, range);
-    const double limit = us_array_element(work->limits, work->dtype, range);
-    const double length = ceil((limit - start) / us_array_element(work->deltas, work->dtype, range));
+    const double start = ft_number(work->starts, work->dtype, range);
+    const double limit = ft_number(work->limits, work->dtype, range);
+    const double length = ceil((limit - start) / ft_number(work->deltas, work->dtype, range));
     return length < 0 ? 0 : length; /* NaN stays: start == limit with a step of 0 was refused before */
 }
 
@@ -26,7 +27,7 @@ static void run_ranges(void *context, int64_t begin, int64_t end)
     const Work *work = context;
     for (; begin < end; begin++) {
         const int64_t first = work->splits[begin], count = work->splits[begin + 1] - first;
-        us_array_sequence(us_array_element(work->starts, work->dtype, begin), us_array_element(work->deltas, work->dtype, begin),
+        us_array_sequence(ft_number(work->starts, work->dtype, begin), ft_number(work->deltas, work->dtype, begin),
                        (char *)work->values + first * (int64_t)us_dtype_size(work->dtype), work->dtype, 0, count);
     }
 }
@@ -36,7 +37,7 @@ static int64_t check_lengths(FtCall *call, const Work *work, int range_count)
 {
     double total = 0;
     for (int range = 0; ft_ok(call) && range < range_count; range++) {
-        ft_require(call, us_array_element(work->deltas, work->dtype, range) != 0, "deltas", "zero", FT_BAD_ATTRIBUTE,
+        ft_require(call, ft_number(work->deltas, work->dtype, range) != 0, "deltas", "zero", FT_BAD_ATTRIBUTE,
                    "deltas[%d] is 0", range);
         total += range_length(work, range);
         ft_require(call, total <= INT_MAX, "splits", "overflow", FT_BAD_SIZE,

@@ -138,14 +138,11 @@ static void reserve(FtWindow *window, int protection, int file, off_t offset)
     }
 }
 
-/* A chip of one core: there is no other core whose L2 could be reached. */
+/* A chip of one core: nobody needs its L2 at an address that all cores see, and there is no other L2. */
 static void reserve_alone(void)
 {
     for (int i = 0; i < WINDOW_COUNT; i++) {
-        const bool other_core = i >= FIRST_ALIAS;
-        if (i != FIRST_ALIAS + ft_own_core()) {
-            reserve(&windows[i], other_core ? PROT_NONE : PROT_READ | PROT_WRITE, -1, 0);
-        }
+        reserve(&windows[i], i >= FIRST_ALIAS ? PROT_NONE : PROT_READ | PROT_WRITE, -1, 0);
     }
 }
 
@@ -198,8 +195,8 @@ static bool tell_access(const void *touched, char *text, size_t size)
     const void *address = (const void *)place;
     const FtWindow *window = ft_window_of(address);
     if (window && !window->open) {
-        snprintf(text, size, "%p is in the %s, but this process is the only core; understudy ft-run starts several.",
-                 address, window->name);
+        snprintf(text, size, "%p is in the %s, but this process is the only core, whose L2 is at 0x10000000; understudy "
+                 "ft-run starts several.", address, window->name);
     } else if (is_sanitizers(place) && place < SANITIZED_DDR) {
         snprintf(text, size, "%p is not there under AddressSanitizer, whose own memory lies below 0x%llx; DDR above it is.",
                  address, (unsigned long long)SANITIZED_DDR);

@@ -5,7 +5,7 @@
  *   L2             0x00_1000_0000   256 MiB    private: each core sees its own here
  *   DDR            0x00_8000_0000     2 GiB    shared
  *   DDR, 36 bits   0x0D_0000_0000     4 GiB    shared
- *   L2 of core n   0x10_n000_0000   256 MiB    the same L2 under an address that all cores see
+ *   L2 of core n   0x10_n000_0000   256 MiB    the same L2 under an address that all cores see, if there are several
  *
  * A process is one core; alone, it reaches no other core's L2. Several processes become the cores of one chip when they
  * share their memory (device/team.h). */

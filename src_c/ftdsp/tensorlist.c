@@ -30,7 +30,7 @@ void ft_tensorarrayread(FtCall *call, const void *const *handle_data, const int 
     const int64_t bytes = handle_size[index];
     ft_require(call, bytes >= 0, "handle_size", "negative", FT_BAD_SIZE, "handle_size[%d] is %lld", index,
                (long long)bytes);
-    ft_operand(call, "handle_data", handle_data[index], bytes, DTYPE_INT8);
+    ft_entry(call, "handle_data", index, handle_data[index], bytes, DTYPE_INT8);
     ft_operand(call, "output_data", output_data, bytes, DTYPE_INT8);
     ft_operand(call, "output_size", output_size, 1, DTYPE_INT32);
     ft_apart(call, "output_data", output_data, bytes, "handle_data", handle_data[index], bytes);
@@ -111,7 +111,7 @@ static void stack_list(FtCall *call, int tensor_num, const int *tensor_element_n
     for (int tensor = 0; ft_ok(call) && tensor < tensor_num; tensor++) {
         if (tensor_data_type[tensor] != 0) {
             const int64_t size = tensor_bytes(&work, tensor);
-            ft_operand(call, "tensor_data", tensor_data[tensor], size, DTYPE_INT8);
+            ft_entry(call, "tensor_data", tensor, tensor_data[tensor], size, DTYPE_INT8);
             ft_apart(call, "output_data", output_data, bytes, "tensor_data", tensor_data[tensor], size);
         }
     }

@@ -102,6 +102,14 @@ def test_a_source_in_another_character_set_compiles(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_all_functions_without_a_declaration_are_named(tmp_path):
+    source = tmp_path / "calls.c"
+    source.write_text("int main(void)\n{\n    fp_add_p(0, 0, 0, 0);\n    fp_exp_p(0, 0, 0, 1.0f, 1.0f, 1);\n    return 0;\n}\n")
+    assert_error_of_use(understudy("cc", "-std=gnu11", "-c", source, "-o", tmp_path / "calls.o"),
+                        f"{source}:3: fp_add_p is called without a declaration; #include <add.h>",
+                        f"{source}:4: fp_exp_p is called without a declaration; #include <exp.h>")  # fmt: skip
+
+
 @pytest.mark.parametrize("command", ["run", "ft-run"])
 def test_what_the_system_cannot_run_is_an_error_of_use(tmp_path, command):
     program = tmp_path / "program"

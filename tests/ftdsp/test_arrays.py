@@ -48,7 +48,7 @@ def saturated(expected, prefix):
 
 # ---- bias ----
 
-SHAPES = [(1, 1), (3, 5), (2, 3, 7), (5, 3, 2, 11), (2, 1030), (1030, 3, 1), (1, 2, 3, 2, 2)]
+SHAPES = [(1, 1), (3, 5), (2, 3, 7), (5, 3, 2, 11), (2, 1030), (1030, 3, 1), (1030, 3), (1, 2, 3, 2, 2)]
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
@@ -70,14 +70,15 @@ def test_biasadd(prefix, shape, layout):
         assert numpy.array_equal(output, expected.astype(ELEMENT[prefix]))  # one rounding
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("prefix", ["c64", "c128"])
-def test_biasadd_of_complex_numbers(prefix):
-    x, bias = values(prefix, (3, 5, 701), 0), values(prefix, 5, 1)
+def test_biasadd_of_complex_numbers(prefix, layout):
+    x, bias = values(prefix, (3, 5, 701) if layout == "NCHW" else (3, 701, 5), 0), values(prefix, 5, 1)
     output = masks_agree(f"{prefix}_biasadd_s", [
         Input("input_x", x), Input("input_bias", bias), Output("output", x.size, ELEMENT[prefix]),
-        Value("dims", ints(*x.shape)), Value("shape_size", 3), Value("data_format", b"NCHW"), Value("length", x.size)],
-        "output")
-    assert output.tobytes() == (x + bias[:, None]).tobytes()  # one rounding for each part
+        Value("dims", ints(*x.shape)), Value("shape_size", 3), Value("data_format", layout.encode()),
+        Value("length", x.size)], "output")
+    assert output.tobytes() == (x + (bias[:, None] if layout == "NCHW" else bias)).tobytes()  # one rounding for each part
 
 
 def test_biasadd_of_int32_is_exact():
@@ -88,7 +89,8 @@ def test_biasadd_of_int32_is_exact():
     assert output.tolist() == [2**31 - 1, -(2**31), 2**24 + 2, 6]
 
 
-@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (1030, 3), (2, 3, 1025), (0, 3), (3, 0, 4)], ids=str)
+@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (1030, 3), (5003, 3), (7, 301, 63), (2, 3, 1025), (0, 3), (3, 0, 4)],
+                         ids=str)
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_biasaddgrad(prefix, shape):
     dy = values(prefix, shape)

@@ -199,8 +199,9 @@ def test_none_of_all_masks_changes_a_bit_of_a_sum():
                                                ("mul", lambda a, b: a * b)])
 def test_integers_saturate(name, formula, prefix):
     limits = numpy.iinfo(ELEMENT[prefix])
-    ends = numpy.array([limits.min, limits.min + 1, -1, 0, 1, limits.max - 1, limits.max], object)
-    a, b = (grid.ravel() for grid in numpy.meshgrid(ends, ends))
+    root = math.isqrt(limits.max)  # the square of the next one saturates
+    ends = [limits.min, limits.min + 1, -root - 1, -root, -1, 0, 1, root, root + 1, limits.max - 1, limits.max]
+    a, b = (grid.ravel() for grid in numpy.meshgrid(*2 * [numpy.array(ends, object)]))
     expected = [min(max(formula(int(x), int(y)), limits.min), limits.max) for x, y in zip(a, b)]
     out = masks_agree(f"{prefix}_{name}_s", [Input("x", a.astype(limits.dtype)), Input("y", b.astype(limits.dtype)),
                                              Output("out", len(a), limits.dtype.type), Value("n", len(a))], "out")
@@ -302,12 +303,27 @@ def test_complex_division_by_zero_and_infinity(prefix):
     assert numpy.isnan(out[2]) and out[3] == 0
 
 
-def test_broadcast_exponent():
-    x = numpy.linspace(0.5, 3, 1025, dtype=numpy.float32)
-    out = compute("fp_pow_fusion_s", [Input("Input", x), Input("exponent", numpy.float32([2.5])),
-                                      Output("output", len(x), numpy.float32), Value("length_in", len(x)),
-                                      Value("scale", 2.0), Value("shift", 0.5), Value("broadcast", 1)])["output"]
-    numpy.testing.assert_allclose(out, (2 * x.astype(float) + 0.5) ** 2.5, rtol=2e-6)
+@pytest.mark.parametrize("exponent", [2.5, 2, 0.5, -1, 0])
+@pytest.mark.parametrize("prefix", FLOATS)
+def test_broadcast_exponent(prefix, exponent):
+    kind = ELEMENT[prefix]
+    x = numpy.concatenate([numpy.linspace(0.5, 3, 1025), [-0.25, -1, numpy.inf, -numpy.inf, numpy.nan]]).astype(kind)
+    out = compute(f"{prefix}_pow_fusion_s", [Input("Input", x), Input("exponent", kind([exponent])),
+                                             Output("output", len(x), kind), Value("length_in", len(x)),
+                                             Value("scale", 2.0), Value("shift", 0.5), Value("broadcast", 1)])["output"]
+    with numpy.errstate(all="ignore"):
+        expected = numpy.power(2 * x.astype(float) + 0.5, numpy.full(len(x), exponent)).astype(kind)
+    numpy.testing.assert_allclose(out.astype(float), expected.astype(float), rtol=2e-6 if prefix == "fp" else 1e-3)
+
+
+@pytest.mark.parametrize("prefix", ["i8", "i16", "i32", "dp"])
+def test_broadcast_exponent_of_squares(prefix):
+    kind = ELEMENT[prefix]
+    x, most = numpy.arange(-128, 128).astype(kind), math.inf if prefix == "dp" else numpy.iinfo(kind).max
+    out = compute(f"{prefix}_pow_fusion_s", [Input("Input", x), Input("exponent", kind([2])), Output("output", len(x), kind),
+                                             Value("length_in", len(x)), Value("scale", 3), Value("shift", -1),
+                                             Value("broadcast", 1)])["output"]  # fmt: skip
+    assert out.tolist() == [min((3 * int(k) - 1) ** 2, most) for k in x]
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0, 3.0, 1.5, 0.5, -1.0, 0.0, 2.5])

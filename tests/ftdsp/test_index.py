@@ -32,7 +32,7 @@ def wide(x):
 @pytest.mark.parametrize(("shape", "picks", "axis", "common"), [
     ((5,), (7,), 0, 0), ((4, 5, 6), (3, 2), 1, 0), ((4, 5, 6), (4, 3), 1, 1), ((4, 5, 6), (4, 3), 2, 1),
     ((3, 4, 5, 2), (3, 4, 6), 2, 2),
-    ((6, 3), (), 0, 0), ((50, 4001), (9,), 0, 0), ((3, 4), (0,), 1, 0)], ids=str)  # fmt: skip
+    ((6, 3), (), 0, 0), ((50, 4001), (9,), 0, 0), ((3, 4), (0,), 1, 0), ((1700, 65), (40,), 1, 0)], ids=str)  # fmt: skip
 @pytest.mark.parametrize("prefix", ALL)
 def test_gather(prefix, shape, picks, axis, common):
     x, chosen = values(prefix, shape), index(picks, shape[axis])

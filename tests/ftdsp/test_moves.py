@@ -1,12 +1,15 @@
 """What the manual's moving operators give, for every prefix, masks and uneven sizes, against NumPy, bit for bit."""
 
+import re
+
 import numpy
 import pytest
 
 from tests.conformance.ftdsp.calls import (DDR, ELEMENT, At, Input, Invocation, Output, Table, Value, clear, compute,
                                            memory)
 from tests.ftdsp.test_arrays import ALL, ints, masks_agree, values
-from understudy.ftdsp import ffi, last_error, lib
+from understudy.errors import StatusError
+from understudy.ftdsp import ffi, last_error, lib, run
 
 
 def moved(symbol, x, parameters, expected):
@@ -265,3 +268,16 @@ def test_switchlayer():
     inputs = [ffi.new("TensorC *", [4, 3, target]), ffi.new("TensorC *", [4, 5, source])]
     lib.switchlayer_s(ffi.new("TensorC *[]", inputs), ffi.new("TensorC *", [0, 0, target]), 1, 0xFF)
     assert list(target[0:6]) == [0.5, 1.5, 2.5, 3.5, 4.5, -1]
+
+
+def test_a_refused_entry_of_a_table_is_named():
+    x, out, shape = numpy.zeros(6, numpy.float32), numpy.zeros(12, numpy.float32), ints(2, 3)
+    for operator, arguments, sentence in [
+        ("concat", ([x, None], [shape, shape], 2, 0, 2, out), r"inputs\[1\] is NULL; it has 6 elements"),
+        ("stack", ([None, x], shape, 2, 0, 2, out), r"inputs\[0\] is NULL; it has 6 elements"),
+        ("split", (x, [out[:3], out[3:5]], 0, shape, 2, 2, ints(1, 1)), r"outputs\[1\] at \w+ needs 12 bytes, but its array ends after 8"),
+    ]:
+        with pytest.raises(StatusError) as refused:
+            run(operator, *arguments, prefix="fp")
+        assert re.fullmatch(sentence, refused.value.text)
+        assert re.fullmatch(f"fp_{operator}_s/(in|out)puts/(null|window)", refused.value.rule)

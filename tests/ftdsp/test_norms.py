@@ -1,6 +1,8 @@
 """Normalizations, softmax and their gradients against float64 NumPy, for every prefix, masks and uneven sizes."""
 
 import math
+import pathlib
+import resource
 
 import numpy
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from tests import native
 from tests.conformance.ftdsp.calls import ELEMENT, Input, Output, Value, compute
 from tests.ftdsp.test_arrays import FLOATS, ints, masks_agree, values
+from understudy.ftdsp import run
 
 
 def close(got, expected, prefix, scale=1.0, slack=0.0):
@@ -72,7 +75,7 @@ def test_lpnorm(prefix, shape, p):
 
 @pytest.mark.parametrize(("batch", "unit", "channel", "groups"),
                          [(1, 2, 4, 2), (3, 7, 12, 3), (2, 33, 64, 8), (2, 1030, 6, 6),
-                          (1, 5, 5, 1)])  # fmt: skip
+                          (1, 5, 5, 1), (211, 1, 8, 2), (9, 3, 6, 3)])  # fmt: skip
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_groupnorm(prefix, batch, unit, channel, groups):
     x, scale, offset = values(prefix, (batch, unit, channel)), parameters(prefix, channel, 1), values(prefix, channel, 2)
@@ -107,6 +110,21 @@ def test_statistics_of_no_elements(prefix):
                  *numbers(param_inner=4, param_outer=parameters_, inner=0, outer=rows, epsilon=1e-5, length=0)]
         for name in ("mean", "variance"):
             assert numpy.isnan(compute(f"{prefix}_layernormfusion_s", given)[name]).all()
+
+
+def test_groupnorm_of_many_small_images_needs_little_memory():
+    images, row = 200_000, numpy.array([1, 3, -2, 4], numpy.float32)
+    x, ones, zeros = numpy.tile(row, images), numpy.ones(4, numpy.float32), numpy.zeros(4, numpy.float32)
+    found, mean, variance = numpy.empty_like(x), *numpy.empty((2, images, 2), numpy.float32)
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (512 << 20), limits[1]))
+    try:
+        run("groupnormfusion", x, ones, zeros, mean, variance, 0.0, 2, 4, 1, images, found, space="p")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+    assert (found.reshape(-1, 4) == [-1, 1, -1, 1]).all()
+    assert (mean == [2, 1]).all() and (variance == [1, 9]).all()
 
 
 @pytest.mark.parametrize("prefix", FLOATS)

@@ -140,7 +140,8 @@ def test_an_address_outside_the_memory_says_so(sanitizer, caller, tmp_path):
     source.write_text(TOUCH)
     program = native.build_vendor(source, "ftdsp", sanitizer)
     bad = {"70000000": "0x70000000 is outside the chip's memory, which is SMC at 0x0C000000",
-           "1050000000": "0x1050000000 is in the L2 of core 5, but this process is the only core"}
+           "1050000000": "0x1050000000 is in the L2 of core 5, but this process is the only core, whose L2 is at 0x10000000",
+           "1000000010": "0x1000000010 is in the L2 of core 0, but this process is the only core, whose L2 is at 0x10000000"}
     good = ["10000000", "A0000000", "E0000000", "FFFFFFF0", "D00000000", "DFFFFFFF0"]
     if sanitizer:
         bad["81000000"] = "0x81000000 is not there under AddressSanitizer, whose own memory lies below 0xa0000000"
@@ -360,3 +361,25 @@ def test_the_chip_without_half_names_the_one_that_has_it(tmp_path):
     assert "hp_binarycrossentropygrad_s/prefix/chip" in refused and "MT7004" in refused
     for chip in ("MT7004", ""):
         assert native.run([program], {"UNDERSTUDY_FT_CHIP": chip}).stderr == ""
+
+
+def test_a_half_by_value_needs_a_compiler_that_has_the_type():
+    """Others have a 16-bit integer for it, which is passed in another register."""
+    half = ffi.typeof("half")
+    declared = complete_functions("ftdsp")
+    kinds = {name: ffi.typeof(getattr(lib, name)).args for names in declared.values() for name in names}
+    takers = [name for name, arguments in kinds.items() if half in arguments]
+    headers = "".join(f"#include <{header}>\n" for header in declared)
+
+    def compile_calls(names, *options):
+        calls = "".join(f"    {name}({', '.join('0' for _ in kinds[name])});\n" for name in names)
+        source = native.work_folder() / "half_by_value.c"
+        source.write_text(f"{headers}int main(void)\n{{\n{calls}    return 0;\n}}\n")
+        return native.run(["gcc", *options, "-c", source, "-o", "/dev/null", *(f"-I{path}" for path in SDK.include_paths)],
+                          {"LC_ALL": "C"})  # fmt: skip
+
+    assert compile_calls(takers).returncode == 0
+    assert compile_calls(["hp_add_s", "hp_add_p"], "-U__FLT16_MANT_DIG__").returncode == 0
+    said = r"call to '(\w+)' declared with attribute error: a half by value needs _Float16"
+    assert set(re.findall(said, compile_calls(takers, "-U__FLT16_MANT_DIG__").stderr)) == set(takers)
+    assert len(takers) == 18

@@ -772,6 +772,8 @@ ORACLE = {
     "scaled_exp": Oracle(lambda x, a, b: (b * np.exp(a * x), b * np.exp(a * x) * (1 + np.minimum(np.abs(a * x), 200))), 6),
     "power_of_line": Oracle(lambda x, y, a, b: ((a * x + b) ** y, (a * x + b) ** y * (1 + np.abs(y))), 6,
                             domains=((0, 4), (-3, 3))),
+    "square_of_line": Oracle(lambda x, a, b: ((a * x + b) ** 2, (np.abs(a * x) + np.abs(b)) ** 2), 4),
+    "root_of_line": Oracle(lambda x, a, b: np.sqrt(a * x + b), 4, domains=((0, 4),)),
     "power_backward": power_gradient(None),
     "power_1_backward": power_gradient(0),
     "power_2_backward": power_gradient(1),

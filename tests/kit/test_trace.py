@@ -186,6 +186,37 @@ int main(void)
     assert understudy("replay", tmp_path / "trace.json", 1).stdout == "fp_binarycrossentropygrad_s\n"
 
 
+def test_a_refusal_is_placed_in_the_program(tmp_path):
+    source = """
+#include <add.h>
+int main(void)
+{
+    fp_add_s(0, 0, 0, -1, 0xff);
+    return 0;
+}
+"""
+    done, _ = traced(tmp_path, "ftdsp", source)
+    assert re.search(r"n is -1 elements \(status 3\) (in main of traced|at .*:5 in main)$", done.stderr, re.MULTILINE), done.stderr
+
+
+def test_a_half_by_value_is_traced_and_repeated(tmp_path):
+    source = """
+#include <dropout.h>
+int main(void)
+{
+    half x[2] = {1, 2};
+    hp_dropout_s(x, (half)-1.5f, 2, x, x, 0xff);
+    return (float)x[1] != -6;
+}
+"""
+    done, events = traced(tmp_path, "ftdsp", source)
+    assert done.returncode == 0
+    assert next(event for event in events if event["name"] == "hp_dropout_s")["args"]["scale"] == "-0x1.8p+0"
+    again = understudy("replay", tmp_path / "trace.json", 1, "-o", tmp_path / "again.c")
+    assert (again.returncode, again.stdout) == (0, "hp_dropout_s\n"), again.stderr
+    assert ", -0x1.8p+0, 2, " in (tmp_path / "again.c").read_text()
+
+
 def test_arrows_lead_from_a_call_to_its_kernel(example):
     folder, _, events = example
     timeline = json.loads((folder / "trace.json").read_text())["traceEvents"]

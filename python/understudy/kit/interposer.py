@@ -14,7 +14,7 @@ import tempfile
 from understudy import toolchain
 from understudy.errors import UsageError
 from understudy.kit import sdk
-from understudy.kit.prototypes import SCALING_FACTORS, Parameter, Prototype, prototypes
+from understudy.kit.prototypes import SCALING_FACTORS, Parameter, Prototype, is_half, prototypes
 
 # Array parameters and the parameter that counts them; a number is a fixed count of elements.
 ARRAY_COUNTS = {
@@ -176,8 +176,8 @@ class Spelling:
             return self._structure(kind, stack)
         if kind.cname in ("float", "double", "_Bool", "bool"):
             return "_Bool" if kind.cname == "bool" else kind.cname
-        if stack == "ftdsp" and kind.cname == "uint16_t":
-            return "_Float16"  # half by value
+        if is_half(kind, stack):
+            return "_Float16"
         return {"size_t": "size_t"}.get(kind.cname, kind.cname)
 
     def _structure(self, kind, stack: str) -> str:
@@ -293,7 +293,7 @@ def build(folder: pathlib.Path) -> pathlib.Path:
     kept = toolchain.cache_folder()
     if kept is None:
         return _compile(text, folder)
-    library = kept / f"interposer-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
+    library = kept / f"libunderstudy-calls-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=kept, prefix="interposer-") as name:
             os.replace(_compile(text, pathlib.Path(name)), library)
@@ -305,7 +305,7 @@ def build(folder: pathlib.Path) -> pathlib.Path:
 
 
 def _compile(text: str, folder: pathlib.Path) -> pathlib.Path:
-    file, library = folder / "interposer.c", folder / "libinterposer.so"
+    file, library = folder / "interposer.c", folder / "libunderstudy-calls.so"
     file.write_text(text)
     command = [*toolchain.compiler("c"), "-w", "-O0", "-shared", "-fPIC", str(file), "-o", str(library), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True)

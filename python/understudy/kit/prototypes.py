@@ -16,6 +16,11 @@ SCALING_FACTORS = {"alpha", "beta", "alpha1", "alpha2", "alphaDataDiff", "betaDa
                    "betaParamDiff", "alphaDgrid", "betaDgrid", "valuePtr"}  # fmt: skip
 
 
+def is_half(kind, stack: str) -> bool:
+    """A half by value, which cffi knows as the integer of its size."""
+    return stack == "ftdsp" and kind.cname == "uint16_t"
+
+
 @dataclass(frozen=True)
 class Parameter:
     name: str

@@ -9,7 +9,7 @@ import tempfile
 from understudy import toolchain
 from understudy.errors import UsageError
 from understudy.kit import table
-from understudy.kit.prototypes import SCALING_FACTORS, Parameter, prototypes
+from understudy.kit.prototypes import SCALING_FACTORS, Parameter, is_half, prototypes
 from understudy.paths import STACKS
 
 # Calls that a later call may depend on although they share no object with it.
@@ -54,13 +54,13 @@ def checked(call: str, name: str, value, kind: str):
     raise Damaged(f"{call}: {name} is no {kind} that `understudy trace` writes")
 
 
-def kind_of(kind) -> str:
+def kind_of(kind, stack: str) -> str:
     """What a trace holds of a cffi type."""
     if kind.kind in ("pointer", "array", "function"):
         return "pointer"
     if kind.kind in ("struct", "union"):
         return "structure"
-    return "floating" if kind.cname in ("float", "double", "half") else "integer"
+    return "floating" if kind.cname in ("float", "double") or is_half(kind, stack) else "integer"
 
 
 def number_of(text) -> int:
@@ -77,11 +77,11 @@ class Call:
             raise Damaged(f"{self.name}: no arguments")
         self.arguments = {}
         for parameter in self.prototype.parameters:
-            self._take(arguments, parameter.name, kind_of(parameter.kind))
+            self._take(arguments, parameter.name, kind_of(parameter.kind, self.prototype.stack))
             self._take(arguments, f"*{parameter.name}", "pointer")
             self._take(arguments, f"{parameter.name}[]", "bytes")
         if self.prototype.result.kind != "void":
-            self._take(arguments, "status", kind_of(self.prototype.result))
+            self._take(arguments, "status", kind_of(self.prototype.result, self.prototype.stack))
 
     def _take(self, arguments: dict, name: str, kind: str) -> None:
         if name in arguments:

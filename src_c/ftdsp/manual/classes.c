@@ -1,18 +1,12 @@
 /* Losses by class and their gradients (ft-dsp-manual 4). */
 #include "ftdsp/manual.h"
+#include "ftdsp/number.h"
 #include "kernels/softmax/row_losses.h"
 #include "tensor/convert.h"
 
 #include <string.h>
 
 enum { LOSS_NONE, LOSS_SUM, LOSS_MEAN }; /* as nllloss */
-
-static double number(const void *data, DType dtype, int64_t index)
-{
-    double value;
-    us_load_double(&value, (const char *)data + ft_bytes(index, dtype), dtype, 1, 1);
-    return value;
-}
 
 static void check_labels(FtCall *call, const int *labels, int64_t count, int64_t classes)
 {
@@ -36,10 +30,9 @@ void ft_op_nlllossgrad(FtCall *call, const FtNlllossgrad *a)
     }
     ft_clear(a->logits_grad, count, call->dtype);
     for (int64_t i = 0; i < a->batch; i++) {
-        double slope = -number(a->loss_grad, call->dtype, each ? i : 0) * number(a->weight, call->dtype, labels[i]);
-        slope /= a->reduction_type == LOSS_MEAN ? number(a->total_weight, call->dtype, 0) : 1;
-        us_store_double((char *)a->logits_grad + ft_bytes(i * a->class_num + labels[i], call->dtype), call->dtype, 1, &slope,
-                        1);
+        double slope = -ft_number(a->loss_grad, call->dtype, each ? i : 0) * ft_number(a->weight, call->dtype, labels[i]);
+        slope /= a->reduction_type == LOSS_MEAN ? ft_number(a->total_weight, call->dtype, 0) : 1;
+        ft_set_number(a->logits_grad, call->dtype, i * a->class_num + labels[i], slope);
     }
 }
 

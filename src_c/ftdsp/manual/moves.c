@@ -99,7 +99,7 @@ static void check_cut(FtCall *call, const char *outputs, const Cut *cut, int pie
 {
     const void *output = cut->outputs[piece];
     const int64_t count = cut_elements(cut, size), bytes = ft_bytes(count, call->dtype);
-    ft_operand(call, outputs, output, count, call->dtype);
+    ft_entry(call, outputs, piece, output, count, call->dtype);
     ft_apart(call, outputs, output, bytes, "the input", cut->input, ft_bytes(cut_elements(cut, cut->axis), call->dtype));
     ft_apart(call, outputs, output, bytes, "the table of outputs", cut->outputs, cut->pieces * (int64_t)sizeof(void *));
     for (int k = 0; k < 2; k++) {
@@ -222,7 +222,7 @@ void ft_op_switchlayer(FtCall *call, const FtSwitchlayer *a)
     if (!ft_ok(call)) {
         return;
     }
-    ft_operand(call, "input_tensors", input->data, bytes, DTYPE_INT8);
+    ft_entry(call, "input_tensors", a->index, input->data, bytes, DTYPE_INT8);
     ft_operand(call, "output", a->output->data, bytes, DTYPE_INT8);
     ft_same_or_apart(call, "output", a->output->data, "input_tensors", input->data, bytes, DTYPE_INT8);
     if (ft_ok(call)) {

@@ -1,5 +1,6 @@
 /* Reductions, searches and hashes (ft-dsp-manual 4). */
 #include "ftdsp/manual.h"
+#include "ftdsp/number.h"
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/beats.h"
@@ -10,13 +11,6 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
-
-static double number(const void *data, DType dtype, int64_t index)
-{
-    double value;
-    us_load_double(&value, (const char *)data + ft_bytes(index, dtype), dtype, 1, 1);
-    return value;
-}
 
 /* ---- reduce ---- */
 
@@ -470,7 +464,7 @@ void ft_op_lsh_projection(FtCall *call, const FtLshProjection *a)
             const float seed = ((const float *)a->hash_seed)[group * a->bits_per_hash + bit];
             double score = 0;
             for (int64_t k = 0; k < a->feature_num; k++) {
-                const double weight = a->weight ? number(a->weight, call->dtype, k) : 1;
+                const double weight = a->weight ? ft_number(a->weight, call->dtype, k) : 1;
                 score += weight * (double)hash(seed, ((const int32_t *)a->feature)[k]);
             }
             bits = bits << 1 | (score > 0);

@@ -12,18 +12,6 @@ static const void *at(const void *array, DType dtype, int64_t index)
     return (const char *)array + index * (int64_t)us_dtype_size(dtype);
 }
 
-double us_array_element(const void *array, DType dtype, int64_t index)
-{
-    double value;
-    us_load_double(&value, at(array, dtype, index), dtype, 1, 1);
-    return value;
-}
-
-void us_array_set_element(void *array, DType dtype, int64_t index, double value)
-{
-    us_store_double((void *)at(array, dtype, index), dtype, 1, &value, 1);
-}
-
 /* ---- sequence ---- */
 
 void us_array_sequence(double start, double step, void *out, DType dtype, int64_t begin, int64_t end)

@@ -41,8 +41,4 @@ void us_array_attention(ArrayAttention *work, int64_t begin, int64_t end);
 /* weights = softmax(scores); the same array is fine. */
 void us_array_softmax_row(const float *scores, float *weights, int64_t count);
 
-/* Reads and writes one element as float64. */
-double us_array_element(const void *array, DType dtype, int64_t index);
-void us_array_set_element(void *array, DType dtype, int64_t index, double value);
-
 #endif

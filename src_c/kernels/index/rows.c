@@ -1,5 +1,6 @@
 #include "kernels/index/rows.h"
 
+#include "tensor/convert.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
 
@@ -12,21 +13,52 @@ static int64_t rows_of_piece(int64_t row_bytes)
     return row_bytes >= PIECE_BYTES || row_bytes == 0 ? 1 : PIECE_BYTES / row_bytes;
 }
 
+/* Rows of one plane that follow each other in the output. `bytes` is a constant wherever a copy is one instruction. */
+US_ALWAYS_INLINE void pick_run(const char *plane, const int64_t *index, int64_t count, char *to, int64_t bytes)
+{
+    for (int64_t k = 0; k < count; k++) {
+        if (index[k] < 0) {
+            memset(to + k * bytes, 0, (size_t)bytes);
+        } else {
+            memcpy(to + k * bytes, plane + index[k] * bytes, (size_t)bytes);
+        }
+    }
+}
+
+static void pick_in_plane(const char *plane, const int64_t *index, int64_t count, char *to, int64_t bytes)
+{
+    switch (bytes) {
+    case 1:
+        pick_run(plane, index, count, to, 1);
+        break;
+    case 2:
+        pick_run(plane, index, count, to, 2);
+        break;
+    case 4:
+        pick_run(plane, index, count, to, 4);
+        break;
+    case 8:
+        pick_run(plane, index, count, to, 8);
+        break;
+    case 16:
+        pick_run(plane, index, count, to, 16);
+        break;
+    default:
+        pick_run(plane, index, count, to, bytes);
+    }
+}
+
 static void pick_piece(void *context, int64_t piece)
 {
     const RowPick *pick = context;
     const int64_t rows = rows_of_piece(pick->row_bytes), total = pick->batches * pick->outer * pick->picks;
     const int64_t end = total - piece * rows < rows ? total : (piece + 1) * rows;
-    for (int64_t row = piece * rows; row < end; row++) {
+    for (int64_t row = piece * rows, count; row < end; row += count) {
         const int64_t plane = row / pick->picks, k = row % pick->picks;
-        const int64_t index = pick->index[plane / pick->outer * pick->picks + k];
-        char *to = (char *)pick->out + row * pick->row_bytes;
-        if (index < 0) {
-            memset(to, 0, (size_t)pick->row_bytes);
-        } else {
-            const char *from = (const char *)pick->in + (plane * pick->axis + index) * pick->row_bytes;
-            memcpy(to, from, (size_t)pick->row_bytes);
-        }
+        count = pick->picks - k < end - row ? pick->picks - k : end - row;
+        pick_in_plane((const char *)pick->in + plane * pick->axis * pick->row_bytes,
+                      pick->index + plane / pick->outer * pick->picks + k, count,
+                      (char *)pick->out + row * pick->row_bytes, pick->row_bytes);
     }
 }
 

@@ -360,7 +360,8 @@ static void round_parameters(const Rows *rows)
 static KernelStatus norm_rows(const LineNorm *norm)
 {
     const int64_t blocks = norm->lines / norm->block_lines, columns = norm->row_step, count = blocks * columns;
-    Rows rows = {.norm = norm, .width = columns < WIDE_ROW ? WIDE_ROW / columns * columns : columns};
+    const int64_t wide = columns < WIDE_ROW ? WIDE_ROW / columns : 1, at_once = wide < norm->rows ? wide : norm->rows;
+    Rows rows = {.norm = norm, .width = at_once * columns};
     rows.parameters = blocks * rows.width;
     const size_t numbers = us_scratch_bytes(count, 2 * sizeof(double)) + us_scratch_bytes(rows.parameters, 3 * sizeof(double));
     double *means = us_scratch_take(numbers + us_scratch_bytes(rows.parameters, 3 * sizeof *rows.narrow));
@@ -385,7 +386,6 @@ static KernelStatus norm_rows(const LineNorm *norm)
     if (status == KERNEL_OK) {
         round_parameters(&rows);
     }
-    const int64_t at_once = rows.width / columns;
     rows.piece_rows = (PIECE_ELEMENTS / rows.width + 1) * at_once;
     rows.pieces = (norm->rows + rows.piece_rows - 1) / rows.piece_rows;
     if (status == KERNEL_OK) {
