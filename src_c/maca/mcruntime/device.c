@@ -60,7 +60,7 @@ mcError_t mcDeviceSynchronize(void)
 {
     Call call = us_call_begin("mcDeviceSynchronize");
     Device *device = require_device(&call);
-    us_require(&call, !us_capture_in_context(us_context_primary(device), true), "device", "capture",
+    us_require(&call, !us_capture_anywhere_in_context(us_context_primary(device), true), "device", "capture",
                mcErrorStreamCaptureUnsupported, "a stream of the device is being captured: its work does not run now");
     runtime_synchronize_device(&call, device);
     return runtime_end(&call);
