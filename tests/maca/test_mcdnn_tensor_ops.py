@@ -194,6 +194,27 @@ def test_nan_option_of_the_reductions():
             np.testing.assert_array_equal(c.values().ravel(), expected)
 
 
+@pytest.mark.parametrize("data_type", TYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("op", [LEAST, LARGEST, AMAX])
+@pytest.mark.parametrize("nan", [False, True])
+def test_extrema_beside_nan(nan, op, layout, data_type):
+    """Of some groups with NaNs; the first element that wins, or the first NaN."""
+    sizes = (2, 5, 21, 30)
+    values = random(sizes, data_type, 1)
+    values[:, 1, 3:7] = values[1, 3] = values[0, 3, 5] = np.nan
+    a, c = Tensor(values, data_type, LAYOUTS[layout](sizes)), Tensor(np.zeros((1, 5, 1, 1)), data_type)
+    rows = np.moveaxis(a.values(), 1, 0).reshape(5, -1)
+    rows = {LEAST: -rows, LARGEST: rows, AMAX: np.abs(rows)}[op]
+    expected = np.argmax(rows, 1) if nan else np.nanargmax(rows, 1)
+    indices = Buffer(np.zeros(5, np.uint32))
+    for wanted in (None, indices):
+        reduce(op, a, c, nan=nan, indices=wanted)
+        found = rows[range(5), expected]
+        np.testing.assert_array_equal(c.values().ravel(), -found if op == LEAST else found)
+    assert indices.read().tolist() == expected.tolist()
+
+
 def test_sizes_of_indices_and_workspace():
     a, c, size = Tensor(np.zeros((2, 3, 4, 5))), Tensor(np.zeros((1, 3, 1, 5))), ffi.new("size_t *")
     for op, wanted, expected in ((LARGEST, True, 60), (LARGEST, False, 0), (SUM, True, 0)):
