@@ -8,7 +8,7 @@ import pytest
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Buffer, Tensor, assert_close, digest_of,
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Buffer, Tensor, assert_close, descriptor, digest_of,
                                       handle, ok, op_tensor, random, reduction, run, scale)
 
 from tests.maca.test_mcdnn_convolution import Vectors
@@ -44,6 +44,20 @@ def test_transform_changes_the_layout_without_reading_the_old_values():
         y = Tensor(np.full(sizes, np.nan), strides=target(sizes))
         run("mcdnnTransformTensor", handle=handle(), alpha=scale(1), xDesc=x, x=x, beta=scale(0), yDesc=y, y=y)
         np.testing.assert_array_equal(y.values(), x.values())
+
+
+def test_transform_within_one_memory():
+    """x is read whole before y is written, in whatever layouts."""
+    sizes = (2, 3, 4, 5)
+    for source, target in itertools.product(LAYOUTS.values(), repeat=2):
+        x = Tensor(random(sizes, FLOAT, 1), strides=source(sizes))
+        y = descriptor(sizes, FLOAT, target(sizes))
+        before = x.values()
+        memory = Buffer(np.zeros(1000, np.float32))
+        memory.write(x.buffer.content)
+        run("mcdnnTransformTensor", handle=handle(), alpha=scale(1), xDesc=x, x=memory, beta=scale(0), yDesc=y, y=memory)
+        after = np.lib.stride_tricks.as_strided(memory.read(), sizes, [4 * stride for stride in target(sizes)])
+        np.testing.assert_array_equal(after, before)
 
 
 @pytest.mark.parametrize("data_type", TYPES)
