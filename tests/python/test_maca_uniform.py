@@ -94,3 +94,14 @@ def test_mistakes_are_told():
         maca.run("mcdnnActivationForward", activationDesc=relu, x=x, y=y)
     with pytest.raises(TypeError, match="no parameter z"):
         maca.run("mcdnnAddTensor", z=x)
+
+
+def test_unknown_functions_and_enumerators_are_named():
+    with pytest.raises(TypeError, match="mcblasSaxpy is no function of mcDNN"):
+        maca.run("mcblasSaxpy", n=1)
+    x = np.zeros((1, 2, 1, 1), np.float32)
+    for name in ("accurate", "MCDNN_SOFTMAX_MODE_CHANNEL"):
+        with pytest.raises(ValueError, match=f"algo is '{name}'; it is one of MCDNN_SOFTMAX_FAST, .*_ACCURATE, .*_LOG$"):
+            maca.run("mcdnnSoftmaxForward", algo=name, mode="MCDNN_SOFTMAX_MODE_CHANNEL", x=x, y=x)
+    maca.run("mcdnnSoftmaxForward", algo="MCDNN_SOFTMAX_ACCURATE", mode="MCDNN_SOFTMAX_MODE_CHANNEL", x=x, y=x)
+    assert x.ravel().tolist() == [0.5, 0.5]

@@ -221,12 +221,24 @@ class AlgorithmDescriptor(Descriptor):
         return ffi.cast("int *", held)[0]
 
 
+def _named(parameter, value: str) -> int:
+    if parameter.kind.kind != "enum":
+        return getattr(lib, value)
+    numbers = parameter.kind.relements
+    if value not in numbers:
+        names = ", ".join(sorted(numbers, key=numbers.get))
+        raise ValueError(f"{parameter.name} is {value!r}; it is one of {names}")
+    return numbers[value]
+
+
 class PreparedCall:
     """One call of an mcDNN function whose arguments are on the device: made by calling the object, any number of times.
 
     Arguments as for `run`. What it made is freed at the end of a `with` block."""
 
     def __init__(self, function: str, **arguments):
+        if not function.startswith("mcdnn"):
+            raise TypeError(f"{function} is no function of mcDNN: call it through `maca.lib`")
         parameters = prototype("maca", function).parameters
         names = {parameter.name for parameter in parameters}
         if unknown := sorted(set(arguments) - names):
@@ -285,7 +297,7 @@ class PreparedCall:
         if value is None and parameter.is_pointer and parameter.kind.kind == "pointer":
             return self._result(parameter)
         if isinstance(value, str):
-            return getattr(lib, value)
+            return _named(parameter, value)
         return 0 if value is None else value
 
     def _is_host(self, parameter) -> bool:
@@ -359,7 +371,7 @@ def run(function: str, **arguments):
     given (a descriptor, or an array like it). `handle` is the thread's own. Scaling factors are numbers (alpha 1, beta 0 when
     left out), enumerators numbers or names, workspaces arrays of bytes; what the header declares as `name[]` is host
     memory. What is left out is NULL or 0. Numbers that the function gives are returned: one alone, several as a dict.
-    Errors: StatusError with the function's status; TypeError for an unknown name."""
+    Errors: StatusError with the function's status; TypeError for an unknown name, ValueError for an unknown enumerator."""
     with PreparedCall(function, **arguments) as prepared:
         prepared()
         prepared.fetch()
