@@ -239,19 +239,23 @@ class PreparedCall:
     def __init__(self, function: str, **arguments):
         if not function.startswith("mcdnn"):
             raise TypeError(f"{function} is no function of mcDNN: call it through `maca.lib`")
-        parameters = prototype("maca", function).parameters
+        found = prototype("maca", function)
+        parameters = found.parameters
         names = {parameter.name for parameter in parameters}
         if unknown := sorted(set(arguments) - names):
             raise TypeError(f"{function} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(names))}")
         # One array for a tensor that is given twice, which means in place.
         taken = {id(value): as_operand(value) for value in arguments.values()
-                 if hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, Descriptor)}
+                 if hasattr(value, "dtype") and hasattr(value, "shape")
+                 and not isinstance(value, (Descriptor, numpy.generic))}  # fmt: skip
         self.function, self.operation = function, Operation()
+        self._gives_status = found.result == ffi.typeof("mcdnnStatus_t")
         self.given = {name: taken.get(id(value), value) for name, value in arguments.items()}
         self._memory: list[tuple[numpy.ndarray, object, object]] = []  # array, its storage, device address
         self._written: list[tuple[numpy.ndarray, object, object]] = []
         self._results: dict[str, object] = {}
-        doubles = any(getattr(value, "dtype", None) == numpy.float64 for value in self.given.values())
+        doubles = any(getattr(value, "dtype", None) == numpy.float64 for name, value in self.given.items()
+                      if name not in SCALING_FACTORS)
         self._scale_type = "double *" if doubles else "float *"
         self._least_rank = next((min(value.rank, LOWEST_RANK) for value in self.given.values()
                                  if isinstance(value, ConvolutionDescriptor)), 3 if "RNN" in function or "CTC" in function
@@ -270,6 +274,10 @@ class PreparedCall:
 
     def __call__(self) -> None:
         """The call and the wait for it."""
+        if not self._gives_status:
+            value = getattr(lib, self.function)(*self.values)
+            self._results[self.function] = [ffi.string(value).decode() if isinstance(value, ffi.CData) else value]
+            return
         call(self.function, *self.values)
         call("mcStreamSynchronize", self.operation.session.stream)
 
@@ -280,6 +288,8 @@ class PreparedCall:
         if "mcdnnTensorDescriptor_t" in text:
             return self._tensor_descriptor(name)
         value = self.given.get(name)
+        if name in SCALING_FACTORS:
+            return ffi.new(self._scale_type, float((1 if name.startswith("alpha") else 0) if value is None else value))
         if "mcdnnFilterDescriptor_t" in text and not isinstance(value, Descriptor):
             value = self._described(name) if value is None else value
             if hasattr(value, "shape"):
@@ -292,8 +302,6 @@ class PreparedCall:
             if self._is_host(parameter):
                 return self._host(value, parameter)
             return self._address(value, writes="const" not in text)
-        if name in SCALING_FACTORS:
-            return ffi.new(self._scale_type, 1.0 if value is None and name.startswith("alpha") else value or 0.0)
         if value is None and parameter.is_pointer and parameter.kind.kind == "pointer":
             return self._result(parameter)
         if isinstance(value, str):
@@ -319,6 +327,8 @@ class PreparedCall:
             return ffi.NULL
         if isinstance(described, Descriptor):
             return described.handle
+        if not hasattr(described, "shape"):
+            raise TypeError(f"{name}: a {type(described).__name__} is no array")
         strides = described.element_strides if isinstance(described, DeviceArray) else storage_of(described).strides
         made = TensorDescriptor(described.shape, described.dtype, strides, self._least_rank)
         return self.operation.enter_context(made).handle
