@@ -14,6 +14,7 @@ static int device_count(void)
 
 void require_ordinal(Call *call, int device)
 {
+    require_platform(call);
     us_require(call, device >= 0 && device < device_count(), "device", "range", mcErrorInvalidDevice,
                "device %d; %d devices exist, counted from 0", device, device_count());
 }
@@ -30,6 +31,7 @@ mcError_t mcGetDeviceCount(int *count)
     Call call = us_call_begin("mcGetDeviceCount");
     us_require(&call, count != NULL, "count", "null", mcErrorInvalidValue, "count must not be NULL");
     if (call.status == 0) {
+        require_platform(&call);
         *count = device_count();
         us_require(&call, *count > 0, "device", "none", mcErrorNoDevice, "there is no device");
     }
