@@ -311,7 +311,7 @@ bool us_capture_forbids_unsafe(const Platform *platform, bool spoil)
     return forbidden;
 }
 
-bool us_capture_in_context(const Context *context, bool spoil)
+static bool in_context(const Context *context, uint32_t exempt, bool spoil)
 {
     bool found = false;
     if (!us_capture_exists()) {
@@ -319,11 +319,20 @@ bool us_capture_in_context(const Context *context, bool spoil)
     }
     us_recorder_lock();
     for (Capture *capture = captures; capture != NULL; capture = capture->next) {
-        bool meant = capture->origin->public.context == context &&
-                     (capture->origin->public.internal_flags & STREAM_NON_BLOCKING) == 0;
+        bool meant = capture->origin->public.context == context && (capture->origin->public.internal_flags & exempt) == 0;
         found |= meant;
         capture->invalid |= meant && spoil;
     }
     us_recorder_unlock();
     return found;
+}
+
+bool us_capture_in_context(const Context *context, bool spoil)
+{
+    return in_context(context, STREAM_NON_BLOCKING, spoil);
+}
+
+bool us_capture_anywhere_in_context(const Context *context, bool spoil)
+{
+    return in_context(context, 0, spoil);
 }

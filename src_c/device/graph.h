@@ -131,6 +131,7 @@ bool us_capture_forbids_unsafe(const Platform *platform, bool spoil);
 /* Whether some stream of the context that is ordered with the default stream is being recorded; with `spoil` these
  * recordings are invalid afterwards. */
 bool us_capture_in_context(const Context *context, bool spoil);
+bool us_capture_anywhere_in_context(const Context *context, bool spoil); /* some stream of any kind */
 
 /* The event was recorded last on a stream whose recording is not over. */
 bool us_event_is_captured(const Event *event);

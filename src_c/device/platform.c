@@ -9,7 +9,7 @@
 
 static PlatformState *platforms[PLATFORM_LIMIT];
 static pthread_mutex_t platforms_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool forked_after_use = false;
+static _Atomic bool forked_after_use = false, told_of_fork = false;
 
 /* Handles, not pointers: a context that another thread destroys is simply not current any more. */
 static _Thread_local void *current_contexts[PLATFORM_LIMIT];
@@ -21,6 +21,7 @@ static _Thread_local int32_t thread_statuses[PLATFORM_LIMIT];
 static void after_fork_in_child(void)
 {
     atomic_store(&forked_after_use, true);
+    atomic_store(&told_of_fork, false);
 }
 
 Platform *us_platform_at(int id)
@@ -90,8 +91,10 @@ Platform *us_platform(int id, const PlatformProfile *profile)
         return known;
     }
     if (atomic_load_explicit(&forked_after_use, memory_order_relaxed)) {
-        us_log(LOG_LEVEL_ERROR, "this process was forked after its parent had used %s devices; start a new process",
-               profile->name);
+        if (!atomic_exchange(&told_of_fork, true)) { /* a call asks more than once */
+            us_log(LOG_LEVEL_ERROR, "this process was forked after its parent had used %s devices; start a new process",
+                   profile->name);
+        }
         return NULL;
     }
     pthread_mutex_lock(&platforms_lock);

@@ -67,7 +67,8 @@ def test_a_child_forked_after_use_is_told_so():
     program = native.build_internal(HERE / "fork_test.c")
     done = native.run([program, "after"])
     assert done.returncode == 0, done.stderr
-    assert "child refused\n" in done.stdout and "forked after its parent had used Test devices" in done.stderr
+    assert "child refused\n" in done.stdout
+    assert done.stderr.count("forked after its parent had used Test devices") == 1, "said once, not by every call"
 
 
 def test_the_environment_is_read_when_the_library_is_loaded():

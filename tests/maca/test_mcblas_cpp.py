@@ -1,5 +1,7 @@
 """What mcblas.h has for C++ only: products with a data type for the arithmetic (mcblas 8)."""
 
+import pytest
+
 from tests import native
 
 PROGRAM = r"""
@@ -63,3 +65,31 @@ def test_products_with_a_data_type_for_the_arithmetic():
                 "2 14": not_supported,
                 "0 99": invalid}  # fmt: skip
     assert printed[:-1] == [f"{types}: {outcome}" for types, outcome in expected.items() for _ in range(2)]
+
+
+CONVERSIONS = r"""
+#include <common/maca_bfloat16.h>
+#include <common/maca_fp16.h>
+#include <cstdio>
+
+int main()
+{
+    const float values[] = {0.1f, 65519.0f, 65520.0f, -3e-8f, 1.00390625f};
+    for (float value : values) {
+        printf("%.9g %.9g %.9g %.9g\n", __half2float(__float2half(value)), __half2float(__float2half_rn(value)),
+               __bfloat162float(__float2bfloat16(value)), __bfloat162float(__float2bfloat16_rn(value)));
+    }
+    return 0;
+}
+"""
+
+
+def test_conversions_of_16_bit_numbers():
+    """Programs fill and read their arrays with them."""
+    source = native.work_folder() / "conversions.cpp"
+    source.write_text(CONVERSIONS)
+    printed = native.check([native.build_vendor(source, "maca", compiler="g++", flags=tuple(native.STRICT))]).split("\n")
+    halves = [0.0999755859375, 65504, float("inf"), -(2**-24), 1.00390625]
+    brains = [0.10009765625, 65536, 65536, -3.0035153031349182e-08, 1.0]  # of 1.00390625, a tie, the even one
+    assert [[float(number) for number in line.split()] for line in printed[:-1]] == [
+        [pytest.approx(half, rel=1e-8)] * 2 + [pytest.approx(brain, rel=1e-8)] * 2 for half, brain in zip(halves, brains)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.maca import ffi, lib
+from understudy.maca import ffi, last_error, lib
 
 from tests.maca import runtime_support as rt
 from tests.maca.runtime_support import made, ok
@@ -85,3 +85,15 @@ def test_the_references_names_of_data_types_are_those_of_the_clients():
     for name in ("R_16F", "C_16F", "R_16BF", "C_16BF", "R_32F", "C_32F", "R_64F", "C_64F", "R_8I", "C_8I", "R_8U", "C_8U",
                  "R_32I", "C_32I"):
         assert getattr(lib, f"MCBLAS_{name}") == getattr(lib, f"MACA_{name}"), name
+
+
+def test_types_that_do_not_go_together_are_named(handle):
+    one = ffi.new("float[16]", [1] * 16)
+    arguments = handle, 0, 0, 1, 1, 1, one, one, lib.MACA_R_16F, 1, one, lib.MACA_R_32F, 1, one, one, lib.MACA_R_16BF, 1
+    lib.mcblasGemmEx(*arguments, lib.MCBLAS_COMPUTE_32F_FAST_TF32, -1)
+    assert last_error().text == ("types MACA_R_16F, MACA_R_32F, MACA_R_16BF of A, B, C do not go together in compute type "
+                                 "MCBLAS_COMPUTE_32F_FAST_TF32")
+    lib.mcblasSgemmEx(*arguments)
+    assert last_error().text == "types MACA_R_16F, MACA_R_32F, MACA_R_16BF of A, B, C do not go together"
+    lib.mcblasNrm2Ex(handle, 1, one, lib.MACA_R_32F, 1, one, lib.MACA_R_32F, lib.MACA_R_64F)
+    assert last_error().text == "xType is MACA_R_32F, executionType MACA_R_64F: they do not go together"

@@ -8,7 +8,7 @@ import pytest
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import run_python
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Buffer, Tensor, assert_close, digest_of,
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, HALF, LAYOUTS, Buffer, Tensor, assert_close, descriptor, digest_of,
                                       handle, ok, op_tensor, random, reduction, run, scale)
 
 from tests.maca.test_mcdnn_convolution import Vectors
@@ -44,6 +44,20 @@ def test_transform_changes_the_layout_without_reading_the_old_values():
         y = Tensor(np.full(sizes, np.nan), strides=target(sizes))
         run("mcdnnTransformTensor", handle=handle(), alpha=scale(1), xDesc=x, x=x, beta=scale(0), yDesc=y, y=y)
         np.testing.assert_array_equal(y.values(), x.values())
+
+
+def test_transform_within_one_memory():
+    """x is read whole before y is written, in whatever layouts."""
+    sizes = (2, 3, 4, 5)
+    for source, target in itertools.product(LAYOUTS.values(), repeat=2):
+        x = Tensor(random(sizes, FLOAT, 1), strides=source(sizes))
+        y = descriptor(sizes, FLOAT, target(sizes))
+        before = x.values()
+        memory = Buffer(np.zeros(1000, np.float32))
+        memory.write(x.buffer.content)
+        run("mcdnnTransformTensor", handle=handle(), alpha=scale(1), xDesc=x, x=memory, beta=scale(0), yDesc=y, y=memory)
+        after = np.lib.stride_tricks.as_strided(memory.read(), sizes, [4 * stride for stride in target(sizes)])
+        np.testing.assert_array_equal(after, before)
 
 
 @pytest.mark.parametrize("data_type", TYPES)
@@ -192,6 +206,27 @@ def test_nan_option_of_the_reductions():
             c = Tensor(np.zeros((3, 1)))
             reduce(op, a, c, nan=propagate)
             np.testing.assert_array_equal(c.values().ravel(), expected)
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("op", [LEAST, LARGEST, AMAX])
+@pytest.mark.parametrize("nan", [False, True])
+def test_extrema_beside_nan(nan, op, layout, data_type):
+    """Of some groups with NaNs; the first element that wins, or the first NaN."""
+    sizes = (2, 5, 21, 30)
+    values = random(sizes, data_type, 1)
+    values[:, 1, 3:7] = values[1, 3] = values[0, 3, 5] = np.nan
+    a, c = Tensor(values, data_type, LAYOUTS[layout](sizes)), Tensor(np.zeros((1, 5, 1, 1)), data_type)
+    rows = np.moveaxis(a.values(), 1, 0).reshape(5, -1)
+    rows = {LEAST: -rows, LARGEST: rows, AMAX: np.abs(rows)}[op]
+    expected = np.argmax(rows, 1) if nan else np.nanargmax(rows, 1)
+    indices = Buffer(np.zeros(5, np.uint32))
+    for wanted in (None, indices):
+        reduce(op, a, c, nan=nan, indices=wanted)
+        found = rows[range(5), expected]
+        np.testing.assert_array_equal(c.values().ravel(), -found if op == LEAST else found)
+    assert indices.read().tolist() == expected.tolist()
 
 
 def test_sizes_of_indices_and_workspace():

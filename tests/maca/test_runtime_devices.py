@@ -241,7 +241,11 @@ import os
 ok(lib.mcDeviceSynchronize())
 child = os.fork()
 if child == 0:
-    os._exit(0 if lib.mcMalloc(ffi.new('void **'), 1) == lib.mcErrorInitializationError else 1)
+    number = ffi.new('int *')
+    calls = (lambda: lib.mcMalloc(ffi.new('void **'), 1), lambda: lib.mcSetDevice(0), lambda: lib.mcGetDeviceCount(number),
+             lambda: lib.mcDeviceGetAttribute(number, lib.mcDeviceAttributeWarpSize, 0))
+    told = [call() == lib.mcErrorInitializationError and 'was forked' in last_error().text for call in calls]
+    os._exit(0 if all(told) else 1)
 assert os.waitpid(child, 0)[1] == 0
 ok(lib.mcDeviceSynchronize())
 """)

@@ -146,6 +146,13 @@ for attempt, status in (
         assert lib.mcStreamEndCapture(captured, ffi.new("mcGraph_t *")) == (lib.mcErrorStreamCaptureInvalidated if outcome else 0)
         assert get(z) == 9 or not outcome
         put(z, 9)
+# The device is more than its default stream: waiting for it would wait for a stream of any kind.
+for flags in (0, lib.mcStreamNonBlocking):
+    captured = rt.stream(flags)
+    ok(lib.mcStreamBeginCapture(captured, lib.mcStreamCaptureModeRelaxed))
+    assert lib.mcDeviceSynchronize() == lib.mcErrorStreamCaptureUnsupported
+    assert lib.mcStreamEndCapture(captured, ffi.new("mcGraph_t *")) == lib.mcErrorStreamCaptureInvalidated
+    ok(lib.mcDeviceSynchronize())
 print("replayed")
 """
 

@@ -94,3 +94,40 @@ def test_mistakes_are_told():
         maca.run("mcdnnActivationForward", activationDesc=relu, x=x, y=y)
     with pytest.raises(TypeError, match="no parameter z"):
         maca.run("mcdnnAddTensor", z=x)
+
+
+def test_unknown_functions_and_enumerators_are_named():
+    with pytest.raises(TypeError, match="mcblasSaxpy is no function of mcDNN"):
+        maca.run("mcblasSaxpy", n=1)
+    x = np.zeros((1, 2, 1, 1), np.float32)
+    for name in ("accurate", "MCDNN_SOFTMAX_MODE_CHANNEL"):
+        with pytest.raises(ValueError, match=f"algo is '{name}'; it is one of MCDNN_SOFTMAX_FAST, .*_ACCURATE, .*_LOG$"):
+            maca.run("mcdnnSoftmaxForward", algo=name, mode="MCDNN_SOFTMAX_MODE_CHANNEL", x=x, y=x)
+    maca.run("mcdnnSoftmaxForward", algo="MCDNN_SOFTMAX_ACCURATE", mode="MCDNN_SOFTMAX_MODE_CHANNEL", x=x, y=x)
+    assert x.ravel().tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), np.array(0.5), 0.5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_factors_are_numbers_of_any_kind(dtype, number):
+    a, c = random(1, 2, 3, 4, dtype=dtype), random(1, 2, 3, 4, seed=1, dtype=dtype)
+    expected = a * dtype(0.5) + c * dtype(0.5)
+    maca.run("mcdnnAddTensor", A=a, C=c, alpha=number, beta=number)
+    np.testing.assert_allclose(c, expected, rtol=1e-6)
+
+
+def test_whole_numbers_may_be_numpys():
+    x, w, y = random(1, 2, 3, 3), random(4, 2, 1, 1), random(1, 4, 3, 3)
+    with maca.ConvolutionDescriptor((0, 0), (1, 1)) as convolution:
+        assert maca.run("mcdnnGetConvolutionForwardWorkspaceSize", xDesc=x, wDesc=w, convDesc=convolution, yDesc=y,
+                        algo=np.int32(1)) == 0  # fmt: skip
+
+
+def test_functions_that_give_no_status():
+    assert maca.run("mcdnnGetVersion") == lib.mcdnnGetVersion()
+    assert maca.run("mcdnnGetErrorString", status=3) == "MCDNN_STATUS_BAD_PARAM"
+
+
+def test_what_is_no_array():
+    with pytest.raises(TypeError, match="aDesc: a list is no array"):
+        maca.run("mcdnnAddTensor", A=[[[[1.0]]]], C=random(1, 1, 1, 1))

@@ -35,4 +35,10 @@ private:
 } __maca_bfloat16;
 typedef __maca_bfloat16 maca_bfloat16;
 
+#ifdef __cplusplus
+inline __maca_bfloat16 __float2bfloat16(float value) { return __maca_bfloat16(value); }
+inline __maca_bfloat16 __float2bfloat16_rn(float value) { return __maca_bfloat16(value); }
+inline float __bfloat162float(__maca_bfloat16 value) { return value; }
+#endif
+
 #endif

@@ -55,4 +55,10 @@ private:
 } __half;
 typedef __half maca_half;
 
+#ifdef __cplusplus
+inline __half __float2half(float value) { return __half(value); }
+inline __half __float2half_rn(float value) { return __half(value); }
+inline float __half2float(__half value) { return value; }
+#endif
+
 #endif

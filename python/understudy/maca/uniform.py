@@ -221,25 +221,41 @@ class AlgorithmDescriptor(Descriptor):
         return ffi.cast("int *", held)[0]
 
 
+def _named(parameter, value: str) -> int:
+    if parameter.kind.kind != "enum":
+        return getattr(lib, value)
+    numbers = parameter.kind.relements
+    if value not in numbers:
+        names = ", ".join(sorted(numbers, key=numbers.get))
+        raise ValueError(f"{parameter.name} is {value!r}; it is one of {names}")
+    return numbers[value]
+
+
 class PreparedCall:
     """One call of an mcDNN function whose arguments are on the device: made by calling the object, any number of times.
 
     Arguments as for `run`. What it made is freed at the end of a `with` block."""
 
     def __init__(self, function: str, **arguments):
-        parameters = prototype("maca", function).parameters
+        if not function.startswith("mcdnn"):
+            raise TypeError(f"{function} is no function of mcDNN: call it through `maca.lib`")
+        found = prototype("maca", function)
+        parameters = found.parameters
         names = {parameter.name for parameter in parameters}
         if unknown := sorted(set(arguments) - names):
             raise TypeError(f"{function} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(names))}")
         # One array for a tensor that is given twice, which means in place.
         taken = {id(value): as_operand(value) for value in arguments.values()
-                 if hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, Descriptor)}
+                 if hasattr(value, "dtype") and hasattr(value, "shape")
+                 and not isinstance(value, (Descriptor, numpy.generic))}  # fmt: skip
         self.function, self.operation = function, Operation()
+        self._gives_status = found.result == ffi.typeof("mcdnnStatus_t")
         self.given = {name: taken.get(id(value), value) for name, value in arguments.items()}
         self._memory: list[tuple[numpy.ndarray, object, object]] = []  # array, its storage, device address
         self._written: list[tuple[numpy.ndarray, object, object]] = []
         self._results: dict[str, object] = {}
-        doubles = any(getattr(value, "dtype", None) == numpy.float64 for value in self.given.values())
+        doubles = any(getattr(value, "dtype", None) == numpy.float64 for name, value in self.given.items()
+                      if name not in SCALING_FACTORS)
         self._scale_type = "double *" if doubles else "float *"
         self._least_rank = next((min(value.rank, LOWEST_RANK) for value in self.given.values()
                                  if isinstance(value, ConvolutionDescriptor)), 3 if "RNN" in function or "CTC" in function
@@ -258,6 +274,10 @@ class PreparedCall:
 
     def __call__(self) -> None:
         """The call and the wait for it."""
+        if not self._gives_status:
+            value = getattr(lib, self.function)(*self.values)
+            self._results[self.function] = [ffi.string(value).decode() if isinstance(value, ffi.CData) else value]
+            return
         call(self.function, *self.values)
         call("mcStreamSynchronize", self.operation.session.stream)
 
@@ -268,6 +288,8 @@ class PreparedCall:
         if "mcdnnTensorDescriptor_t" in text:
             return self._tensor_descriptor(name)
         value = self.given.get(name)
+        if name in SCALING_FACTORS:
+            return ffi.new(self._scale_type, float((1 if name.startswith("alpha") else 0) if value is None else value))
         if "mcdnnFilterDescriptor_t" in text and not isinstance(value, Descriptor):
             value = self._described(name) if value is None else value
             if hasattr(value, "shape"):
@@ -280,12 +302,10 @@ class PreparedCall:
             if self._is_host(parameter):
                 return self._host(value, parameter)
             return self._address(value, writes="const" not in text)
-        if name in SCALING_FACTORS:
-            return ffi.new(self._scale_type, 1.0 if value is None and name.startswith("alpha") else value or 0.0)
         if value is None and parameter.is_pointer and parameter.kind.kind == "pointer":
             return self._result(parameter)
         if isinstance(value, str):
-            return getattr(lib, value)
+            return _named(parameter, value)
         return 0 if value is None else value
 
     def _is_host(self, parameter) -> bool:
@@ -307,6 +327,8 @@ class PreparedCall:
             return ffi.NULL
         if isinstance(described, Descriptor):
             return described.handle
+        if not hasattr(described, "shape"):
+            raise TypeError(f"{name}: a {type(described).__name__} is no array")
         strides = described.element_strides if isinstance(described, DeviceArray) else storage_of(described).strides
         made = TensorDescriptor(described.shape, described.dtype, strides, self._least_rank)
         return self.operation.enter_context(made).handle
@@ -359,7 +381,7 @@ def run(function: str, **arguments):
     given (a descriptor, or an array like it). `handle` is the thread's own. Scaling factors are numbers (alpha 1, beta 0 when
     left out), enumerators numbers or names, workspaces arrays of bytes; what the header declares as `name[]` is host
     memory. What is left out is NULL or 0. Numbers that the function gives are returned: one alone, several as a dict.
-    Errors: StatusError with the function's status; TypeError for an unknown name."""
+    Errors: StatusError with the function's status; TypeError for an unknown name, ValueError for an unknown enumerator."""
     with PreparedCall(function, **arguments) as prepared:
         prepared()
         prepared.fetch()

@@ -1,6 +1,8 @@
 #include "kernels/blend/tensor_ops.h"
 
+#include "kernels/detach.h"
 #include "kernels/map/formulas.h"
+#include "kernels/move/copy_view.h"
 
 /* alpha1 a + beta c is a sum of its own. */
 static bool adds_c(const TensorArithmetic *arithmetic)
@@ -35,9 +37,33 @@ static DType compute_type(const View *views)
     return !differ ? views[2].dtype : any_double ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
 }
 
+/* a as it is, perhaps in another layout. */
+static bool is_copy(const TensorArithmetic *arithmetic, const View *a, const View *c)
+{
+    return arithmetic->operation == TENSOR_SCALE && arithmetic->alpha1 == 1 && arithmetic->beta == 0 &&
+           a->dtype == c->dtype && us_view_same_shape(a, c);
+}
+
+static KernelStatus copy(const View *a, const View *c)
+{
+    Detached detached;
+    if (a->data == c->data && us_view_same_layout(a, c)) {
+        return KERNEL_OK;
+    }
+    const KernelStatus status = us_detach(&detached, 1, a, 1, c);
+    if (status == KERNEL_OK) {
+        us_copy_view(c, &detached.inputs[0]);
+    }
+    us_detach_end(&detached);
+    return status;
+}
+
 KernelStatus us_tensor_arithmetic(const View *views, const void *attributes)
 {
     const TensorArithmetic *arithmetic = attributes;
+    if (is_copy(arithmetic, &views[0], &views[2])) {
+        return copy(&views[0], &views[2]);
+    }
     const MapFormula *formula = formula_of(arithmetic);
     const View *c = &views[2], *second = adds_c(arithmetic) || us_view_is_absent(&views[1]) ? c : &views[1];
     const DType compute = compute_type(views);

@@ -10,8 +10,7 @@
 
 enum { CHUNK = 16 * 1024, TILE = 1024 };
 
-/* The result for some neighbouring reduced elements: products, and extrema with what they say of NaN and of places. Sums
- * are those of kernels/reduce. */
+/* The result for some neighbouring reduced elements: what kernels/reduce does not have, and extrema that ignore a NaN. */
 typedef struct Partial {
     double value;
     int64_t index; /* of the element that won; -1: there is none */
@@ -23,14 +22,19 @@ typedef struct Reduce {
     int64_t groups, elements, chunks;
     int64_t groups_together; /* in a piece, where groups have one chunk */
     Partial *partials; /* of the chunks, or */
-    double *sums;      /* of the groups */
+    double *values;    /* of the groups */
+    int64_t *indices;  /* of these values; NULL: nobody wants them */
 } Reduce;
 
-/* NULL: not a sum. */
-static const Reduction *sum_of(TensorReduction reduction)
+/* NULL: kernels/reduce has none. */
+static const Reduction *reduction_of(TensorReduction reduction, bool finds)
 {
     switch (reduction) {
     case REDUCE_SUM: return &us_reduce_sum;
+    case REDUCE_PRODUCT: return &us_reduce_prod;
+    case REDUCE_MINIMUM: return finds ? &us_reduce_min_index : &us_reduce_min;
+    case REDUCE_MAXIMUM: return finds ? &us_reduce_max_index : &us_reduce_max;
+    case REDUCE_LARGEST_SIZE: return finds ? NULL : &us_reduce_norm_high;
     case REDUCE_AVERAGE: return &us_reduce_mean;
     case REDUCE_NORM1: return &us_reduce_norm_1;
     case REDUCE_NORM2: return &us_reduce_norm_2;
@@ -38,30 +42,46 @@ static const Reduction *sum_of(TensorReduction reduction)
     }
 }
 
-static KernelStatus form_sums(const View *a, const View *c, const Reduction *reduction, double *sums)
+static KernelStatus form_values(Reduce *work, const View *a, const View *c, const Reduction *reduction, bool finds)
 {
-    const View views[] = {*a, us_view_contiguous(sums, DTYPE_FLOAT64, c->rank, c->shape)};
-    ReduceCall call = {.reduction = reduction, .compute = a->dtype, .result = DTYPE_FLOAT64, .outputs = 1};
+    work->values = us_scratch_array(work->groups, sizeof *work->values);
+    work->indices = finds ? us_scratch_array(work->groups, sizeof *work->indices) : NULL;
+    if (work->values == NULL || (finds && work->indices == NULL)) {
+        return KERNEL_NO_MEMORY;
+    }
+    const View views[] = {*a, us_view_contiguous(work->values, DTYPE_FLOAT64, c->rank, c->shape),
+                          finds ? us_view_contiguous(work->indices, DTYPE_INT64, c->rank, c->shape) : us_view_absent()};
+    ReduceCall call = {.reduction = reduction, .compute = a->dtype, .result = DTYPE_FLOAT64, .outputs = finds ? 2 : 1};
     for (int32_t axis = 0; axis < c->rank; axis++) {
         call.axes |= (uint32_t)(c->shape[axis] == 1) << axis;
     }
     return us_reduce(views, &call);
 }
 
-static bool is_product(TensorReduction reduction)
+static bool is_extremum(TensorReduction reduction)
 {
-    return reduction == REDUCE_PRODUCT || reduction == REDUCE_PRODUCT_WITHOUT_ZEROS;
+    return reduction == REDUCE_MINIMUM || reduction == REDUCE_MAXIMUM || reduction == REDUCE_LARGEST_SIZE;
+}
+
+/* An extremum of kernels/reduce is NaN where any element is. */
+static bool ignores_some_nan(const Reduce *work)
+{
+    bool any = false;
+    for (int64_t group = 0; group < work->groups; group++) {
+        any |= work->values[group] != work->values[group];
+    }
+    return any && is_extremum(work->reduce->reduction) && !work->reduce->propagate_nan;
 }
 
 static Partial start(TensorReduction reduction)
 {
-    return (Partial){is_product(reduction) ? 1 : 0, -1};
+    return (Partial){is_extremum(reduction) ? 0 : 1, -1};
 }
 
 /* Adds `value`, an element or the result of a later chunk. */
 static void take(const TensorReduce *reduce, Partial *partial, double value, int64_t index)
 {
-    if (is_product(reduce->reduction)) {
+    if (!is_extremum(reduce->reduction)) {
         partial->value *= value;
         return;
     }
@@ -123,15 +143,14 @@ static void reduce_piece(void *context, int64_t piece)
 static Partial finished(const Reduce *work, int64_t group)
 {
     Partial result = start(work->reduce->reduction);
-    if (work->sums != NULL) {
-        result.value = work->sums[group];
-        return result;
+    if (work->values != NULL) {
+        return (Partial){work->values[group], work->indices != NULL ? work->indices[group] : 0};
     }
     for (int64_t chunk = 0; chunk < work->chunks; chunk++) {
         const Partial *partial = &work->partials[group * work->chunks + chunk];
         take(work->reduce, &result, partial->value, partial->index);
     }
-    const bool is_nothing_but_ignored_nan = !is_product(work->reduce->reduction) && result.index < 0;
+    const bool is_nothing_but_ignored_nan = is_extremum(work->reduce->reduction) && result.index < 0;
     return is_nothing_but_ignored_nan ? (Partial){NAN, 0} : result;
 }
 
@@ -151,14 +170,25 @@ static View kept_first(const View *a, const View *c)
     return sorted;
 }
 
-/* Partials of the chunks, or sums of the groups. */
-static KernelStatus reduce_groups(Reduce *work, const View *a, const View *c)
+static void forget_values(Reduce *work)
 {
-    const Reduction *sum = sum_of(work->reduce->reduction);
+    us_scratch_give_back(work->indices);
+    us_scratch_give_back(work->values);
+    work->values = NULL;
+    work->indices = NULL;
+}
+
+/* Values of the groups, or partials of the chunks. */
+static KernelStatus reduce_groups(Reduce *work, const View *a, const View *c, bool finds)
+{
+    const Reduction *reduction = reduction_of(work->reduce->reduction, finds);
     work->groups = us_view_elements(c);
-    if (sum != NULL) {
-        work->sums = us_scratch_array(work->groups, sizeof *work->sums);
-        return work->sums != NULL ? form_sums(a, c, sum, work->sums) : KERNEL_NO_MEMORY;
+    if (reduction != NULL) {
+        const KernelStatus status = form_values(work, a, c, reduction, finds);
+        if (status != KERNEL_OK || !ignores_some_nan(work)) {
+            return status;
+        }
+        forget_values(work);
     }
     work->a = kept_first(a, c);
     work->elements = us_view_elements(&work->a) / work->groups;
@@ -204,12 +234,12 @@ KernelStatus us_tensor_reduce(const View *views, const void *attributes)
     Reduce work = {.reduce = attributes};
     KernelStatus status = us_detach(&detached, 1, views, 1, c);
     if (status == KERNEL_OK) {
-        status = reduce_groups(&work, &detached.inputs[0], c);
+        status = reduce_groups(&work, &detached.inputs[0], c, !us_view_is_absent(&views[2]));
     }
     if (status == KERNEL_OK) {
         run_pieces(ceiling(work.groups, TILE), work.groups, finish_tile, &(Finish){&work, c, &views[2]});
     }
-    us_scratch_give_back(work.sums);
+    forget_values(&work);
     us_scratch_give_back(work.partials);
     us_detach_end(&detached);
     return status;

@@ -70,15 +70,15 @@ static bool is_packed(const View *view)
 }
 
 #define MOVE_LOOP(type) \
-    for (; first < end; first++) { \
-        char *x = element(update->x, first), *y = element(update->y, first); \
+    for (int64_t i = 0; i < count && swaps; i++) { \
         type source, kept; \
-        memcpy(&source, x, sizeof source); \
-        memcpy(&kept, y, sizeof kept); \
-        memcpy(y, &source, sizeof source); \
-        if (swaps) { \
-            memcpy(x, &kept, sizeof kept); \
-        } \
+        memcpy(&source, x + i * x_step, sizeof source); \
+        memcpy(&kept, y + i * y_step, sizeof kept); \
+        memcpy(y + i * y_step, &source, sizeof source); \
+        memcpy(x + i * x_step, &kept, sizeof kept); \
+    } \
+    for (int64_t i = 0; i < count && !swaps; i++) { \
+        memcpy(y + i * y_step, x + i * x_step, sizeof(type)); \
     }
 
 static void move_packed(char *x, char *y, size_t bytes, bool swaps)
@@ -107,6 +107,8 @@ static void move_elements(const Update *update, int64_t first, int64_t end)
     typedef struct Sixteen {
         uint64_t halves[2];
     } Sixteen;
+    char *const x = element(update->x, first), *const y = element(update->y, first);
+    const int64_t count = end - first, x_step = element(update->x, first + 1) - x, y_step = element(update->y, first + 1) - y;
     switch (size) {
     case 2: MOVE_LOOP(uint16_t) break;
     case 4: MOVE_LOOP(uint32_t) break;

@@ -22,6 +22,32 @@ bool blas_is_known_type(macaDataType_t type)
     return (unsigned)type <= MACA_R_8F_E5M2;
 }
 
+const char *blas_type_name(macaDataType_t type)
+{
+#define NAMED(name) [name] = #name
+    static const char *const names[] = {
+        NAMED(MACA_R_32F),  NAMED(MACA_R_64F),  NAMED(MACA_R_16F), NAMED(MACA_R_8I),      NAMED(MACA_C_32F),
+        NAMED(MACA_C_64F),  NAMED(MACA_C_16F),  NAMED(MACA_C_8I),  NAMED(MACA_R_8U),      NAMED(MACA_C_8U),
+        NAMED(MACA_R_32I),  NAMED(MACA_C_32I),  NAMED(MACA_R_32U), NAMED(MACA_C_32U),     NAMED(MACA_R_16BF),
+        NAMED(MACA_C_16BF), NAMED(MACA_R_4I),   NAMED(MACA_C_4I),  NAMED(MACA_R_4U),      NAMED(MACA_C_4U),
+        NAMED(MACA_R_16I),  NAMED(MACA_C_16I),  NAMED(MACA_R_16U), NAMED(MACA_C_16U),     NAMED(MACA_R_64I),
+        NAMED(MACA_C_64I),  NAMED(MACA_R_64U),  NAMED(MACA_C_64U), NAMED(MACA_R_8F_E4M3), NAMED(MACA_R_8F_E5M2),
+    };
+    return blas_is_known_type(type) ? names[type] : "?";
+}
+
+const char *blas_compute_name(mcblasComputeType_t compute)
+{
+    static const char *const names[] = {
+        NAMED(MCBLAS_COMPUTE_16F),           NAMED(MCBLAS_COMPUTE_16F_PEDANTIC),  NAMED(MCBLAS_COMPUTE_32F),
+        NAMED(MCBLAS_COMPUTE_32F_PEDANTIC),  NAMED(MCBLAS_COMPUTE_64F),           NAMED(MCBLAS_COMPUTE_64F_PEDANTIC),
+        NAMED(MCBLAS_COMPUTE_32I),           NAMED(MCBLAS_COMPUTE_32I_PEDANTIC),  NAMED(MCBLAS_COMPUTE_32F_FAST_16F),
+        NAMED(MCBLAS_COMPUTE_32F_FAST_16BF), NAMED(MCBLAS_COMPUTE_32F_FAST_TF32),
+    };
+#undef NAMED
+    return blas_is_known_compute(compute) ? names[compute] : "?";
+}
+
 static const GemmTypes combinations[] = {
     {MCBLAS_COMPUTE_16F, MACA_R_16F, MACA_R_16F, MACA_R_16F, DTYPE_FLOAT32},
     {MCBLAS_COMPUTE_32I, MACA_R_32I, MACA_R_8I, MACA_R_32I, DTYPE_INT64},

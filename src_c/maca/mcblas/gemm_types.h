@@ -9,6 +9,9 @@
 /* The element type of the kernels; DTYPE_NONE for types that no function here takes. C_8I is int8, in pairs. */
 DType blas_dtype(macaDataType_t type);
 bool blas_is_known_type(macaDataType_t type);
+/* The enumerators' names, for messages; "?" of others. */
+const char *blas_type_name(macaDataType_t type);
+const char *blas_compute_name(mcblasComputeType_t compute);
 
 /* The types that go together (mcblas 8.1). NULL: there is no such combination. */
 typedef struct GemmTypes {

@@ -197,8 +197,8 @@ static DType vector_type(BlasCall *call, const char *parameter, macaDataType_t t
     const DType dtype = blas_dtype(type);
     const bool floating = us_dtype_is_float(dtype) || is_complex(dtype);
     us_require(&call->call, floating && (is_16_bit(dtype) ? execution == MACA_R_32F : execution == type),
-               execution_name, "combination", MCBLAS_STATUS_NOT_SUPPORTED, "%s is %d, %s %d: they do not go together",
-               parameter, (int)type, execution_name, (int)execution);
+               execution_name, "combination", MCBLAS_STATUS_NOT_SUPPORTED, "%s is %s, %s %s: they do not go together",
+               parameter, blas_type_name(type), execution_name, blas_type_name(execution));
     return dtype;
 }
 

@@ -179,8 +179,8 @@ static void multiply_types(BlasCall *call, Gemm *gemm, mcblasComputeType_t compu
 {
     const GemmTypes *types = blas_gemm_types(compute, a, b, c);
     us_require(&call->call, types != NULL, "Atype", "combination", MCBLAS_STATUS_NOT_SUPPORTED,
-               "types %d, %d, %d of A, B, C do not go together in compute type %d", (int)a, (int)b, (int)c,
-               (int)compute);
+               "types %s, %s, %s of A, B, C do not go together in compute type %s", blas_type_name(a),
+               blas_type_name(b), blas_type_name(c), blas_compute_name(compute));
     if (!blas_ok(call)) {
         return;
     }
@@ -264,7 +264,7 @@ static mcblasStatus_t mixed_gemm(const char *function, mcblasHandle_t handle, Ge
     check_types(&call, a, b, c);
     const GemmTypes *types = blas_gemm_types(MCBLAS_COMPUTE_32F, a, b, c);
     us_require(&call.call, types != NULL && types->scale == scale, "Atype", "combination", MCBLAS_STATUS_NOT_SUPPORTED,
-               "types %d, %d, %d of A, B, C do not go together", (int)a, (int)b, (int)c);
+               "types %s, %s, %s of A, B, C do not go together", blas_type_name(a), blas_type_name(b), blas_type_name(c));
     multiply_types(&call, gemm, MCBLAS_COMPUTE_32F, a, b, c);
     return blas_end(&call);
 }

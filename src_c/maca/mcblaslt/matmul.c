@@ -110,6 +110,11 @@ static void check_aux(Call *call, const LtProduct *product)
                "EPILOGUE_AUX_BATCH_STRIDE is %lld: it has to be a multiple of %d", (long long)desc->aux_stride, unit);
 }
 
+static const char *name_of(const Layout *layout)
+{
+    return blas_type_name((macaDataType_t)layout->type);
+}
+
 static void check_types(Call *call, LtProduct *product)
 {
     const MatmulDesc *desc = product->desc;
@@ -117,8 +122,9 @@ static void check_types(Call *call, LtProduct *product)
                                    (macaDataType_t)product->b->type, (macaDataType_t)product->d->type);
     us_require(call, product->types != NULL && (int32_t)product->types->scale == desc->scale &&
                product->c->type == product->d->type, "Adesc", "combination", MCBLAS_STATUS_NOT_SUPPORTED,
-               "types %u, %u, %u, %u of A, B, C, D with compute type %d and scale type %d do not go together",
-               product->a->type, product->b->type, product->c->type, product->d->type, desc->compute, desc->scale);
+               "types %s, %s, %s, %s of A, B, C, D with compute type %s and scale type %s do not go together",
+               name_of(product->a), name_of(product->b), name_of(product->c), name_of(product->d),
+               blas_compute_name((mcblasComputeType_t)desc->compute), blas_type_name((macaDataType_t)desc->scale));
     if (call->status != 0) {
         return;
     }

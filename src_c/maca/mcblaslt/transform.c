@@ -106,7 +106,8 @@ mcblasStatus_t mcblasLtMatrixTransform(mcblasLtHandle_t lightHandle, mcblasLtMat
     lt_check_factor(&call, "alpha", alpha, desc->pointer_mode);
     lt_check_factor(&call, "beta", beta, desc->pointer_mode);
     us_require(&call, go_together(desc->scale, c->type), "Cdesc", "combination", MCBLAS_STATUS_NOT_SUPPORTED,
-               "matrices of type %u do not go with factors of type %d", c->type, desc->scale);
+               "matrices of type %s do not go with factors of type %s", blas_type_name((macaDataType_t)c->type),
+               blas_type_name((macaDataType_t)desc->scale));
     if (call.status != 0) {
         return us_call_end(&call);
     }

@@ -131,7 +131,7 @@ static void check_spaces(RnnCall *rnn, size_t weights, size_t work, size_t reser
     check_space(call, "reserveSpaceSize", reserve, rnn->trains ? us_network_trace(&rnn->network) : 0);
     us_require(call, rnn->rnn->algorithm != MCDNN_RNN_ALGO_PERSIST_DYNAMIC || rnn->rnn->built_batch == rnn->x->batch,
                "rnnDesc", "built", MCDNN_STATUS_BAD_PARAM,
-               "mcdnnBuildRNNDynamic has built the network for batches of %d, xDesc has %d",
+               "mcdnnBuildRNNDynamic has built the network for batches of %d (0: it was not called), xDesc has %d",
                (int)rnn->rnn->built_batch, (int)rnn->x->batch);
 }
 

@@ -14,6 +14,7 @@ static int device_count(void)
 
 void require_ordinal(Call *call, int device)
 {
+    require_platform(call);
     us_require(call, device >= 0 && device < device_count(), "device", "range", mcErrorInvalidDevice,
                "device %d; %d devices exist, counted from 0", device, device_count());
 }
@@ -30,6 +31,7 @@ mcError_t mcGetDeviceCount(int *count)
     Call call = us_call_begin("mcGetDeviceCount");
     us_require(&call, count != NULL, "count", "null", mcErrorInvalidValue, "count must not be NULL");
     if (call.status == 0) {
+        require_platform(&call);
         *count = device_count();
         us_require(&call, *count > 0, "device", "none", mcErrorNoDevice, "there is no device");
     }
@@ -60,7 +62,7 @@ mcError_t mcDeviceSynchronize(void)
 {
     Call call = us_call_begin("mcDeviceSynchronize");
     Device *device = require_device(&call);
-    us_require(&call, !us_capture_in_context(us_context_primary(device), true), "device", "capture",
+    us_require(&call, !us_capture_anywhere_in_context(us_context_primary(device), true), "device", "capture",
                mcErrorStreamCaptureUnsupported, "a stream of the device is being captured: its work does not run now");
     runtime_synchronize_device(&call, device);
     return runtime_end(&call);

@@ -36,9 +36,17 @@ void require_working(Call *call, Device *device)
                "device %d, until mcDeviceReset: %s", (int)device->ordinal, why.text);
 }
 
-Device *runtime_started_device(Call *call)
+Platform *require_platform(Call *call)
 {
     Platform *platform = maca_platform();
+    us_require(call, platform != NULL, "device", "start", mcErrorInitializationError,
+               "this process was forked after its parent had used devices, or memory ran out");
+    return platform;
+}
+
+Device *runtime_started_device(Call *call)
+{
+    Platform *platform = require_platform(call);
     Device *device = maca_device();
     mcError_t error = platform != NULL && platform->device_count == 0 ? mcErrorNoDevice : mcErrorInitializationError;
     us_require(call, device != NULL, "device", "start", error, "device %d does not exist or cannot be started",

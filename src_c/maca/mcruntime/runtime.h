@@ -19,6 +19,9 @@ void require_outside_host_function(Call *call);
 /* Refuses when there is no device of that number. */
 void require_ordinal(Call *call, int device);
 
+/* NULL and refused in a process that was forked too late. */
+Platform *require_platform(Call *call);
+
 /* The current device, started; NULL and refused when that is not possible. */
 Device *runtime_started_device(Call *call);
 
