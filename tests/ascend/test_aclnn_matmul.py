@@ -105,7 +105,7 @@ def test_addmm(kind, added):
 
 @pytest.mark.parametrize("kinds", [("F32", "F32"), ("F16", "F16"), ("BF16", "BF16"), ("F16", "F32"), ("F32", "F16")],
                          ids=str)  # fmt: skip
-@pytest.mark.parametrize("added", [(3, 4), (1, 4), (3, 1), (1, 1)], ids=str)
+@pytest.mark.parametrize("added", [(3, 4), (1, 4), (3, 1), (1, 1), (4,), (1,)], ids=str)
 def test_gemm(kinds, added):
     kind, of_out = kinds
     a, b, c = drawn((3, 6), 1), drawn((6, 4), 2), drawn(added, 3)
