@@ -183,6 +183,23 @@ def test_backward_of_transposed(case):
             close(actual, expected, kind)
 
 
+@pytest.mark.parametrize("mask", [[True, True, False], [True, False, False], [False, True, False]], ids=str)
+def test_gradients_that_are_not_asked_for_have_any_shape(mask):
+    """As programs of frameworks call it: a tensor for each gradient, those that nobody wants shaped as comes handy."""
+    x, w = drawn((2, 4, 7, 6), 1), drawn((6, 2, 3, 3), 2)
+    dy = drawn((2, 6, 4, 3), 3)
+    dx, dw = gradients(dy, x, w, (2, 2), [(1, 1), (1, 1)], (1, 1), 2)
+    outs = [empty(shape) for shape in (x.shape, w.shape if mask[1] else x.shape, x.shape[:1])]
+    before = [out.bytes() for out in outs]
+    results = call("ConvolutionBackward", gradOutput=tensor(dy), input=tensor(x), weight=tensor(w), biasSizes=[6],
+                   stride=[2, 2], padding=[1, 1], dilation=[1, 1], transposed=False, outputPadding=[0, 0], groups=2,
+                   outputMask=mask, cubeMathType=0, gradInput=outs[0], gradWeight=outs[1], gradBias=outs[2])
+    for wanted, actual, expected in zip(mask, results, (dx, dw)):
+        if wanted:
+            close(actual, expected, "F32")
+    assert [out.bytes() == old for out, old in zip(outs, before)] == [not wanted for wanted in mask]
+
+
 def test_no_images():
     """Of an empty batch the output is empty, and the gradients of weight and bias are 0."""
     x, w = np.zeros((0, 2, 4, 4)), drawn((3, 2, 3, 3), 1)

@@ -66,6 +66,24 @@ def test_matmul(shapes):
     np.testing.assert_array_equal(result(out, expected.shape), expected)
 
 
+@pytest.mark.parametrize("shapes", [((1, 4), (4, 5), (5,)), ((3, 4), (4, 1), (3,)), ((1, 4), (2, 4, 5), (2, 5)),
+                                    ((2, 3, 4), (4, 1), (2, 3)), ((1, 4), (4, 1), ()), ((1, 4), (4, 1), (1,))], ids=str)
+def test_vectors_written_as_matrices(shapes):
+    """As programs of frameworks call it for vectors: matrices of one row or one column, and an out without that axis."""
+    x, y = drawn(shapes[0], 1), drawn(shapes[1], 2)
+    for kind, turned in itertools.product(("F32", "F16", "BF16"), (False, True)):
+        out = blank(KINDS[kind], shapes[2])
+        run("aclnnMatmul", tensor(x, kind), tensor(y, kind, turned), out, 0)
+        assert (out.values() == (x @ y).reshape(shapes[2])).all()
+
+
+@pytest.mark.parametrize("shapes", [((1, 4), (4, 5), (4,)), ((3, 4), (4, 1), (1,)), ((2, 4), (4, 5), (5,)),
+                                    ((2, 1, 4), (4, 5), (2, 5)), ((1, 4), (4, 5), ())], ids=str)
+def test_an_out_that_lacks_another_axis_is_refused(shapes):
+    given = tensor(drawn(shapes[0], 1)), tensor(drawn(shapes[1], 2))
+    assert calling.refusal("Matmul", *given, blank(KINDS["F32"], shapes[2]), 0) == (161002, "aclnnMatmul/out/shape")
+
+
 @pytest.mark.parametrize("batches", [(4, 4), (1, 4), (4, 1)])
 def test_batch_matmul(batches):
     a, b = drawn((batches[0], 3, 5), 1), drawn((batches[1], 5, 2), 2)
@@ -87,7 +105,7 @@ def test_addmm(kind, added):
 
 @pytest.mark.parametrize("kinds", [("F32", "F32"), ("F16", "F16"), ("BF16", "BF16"), ("F16", "F32"), ("F32", "F16")],
                          ids=str)  # fmt: skip
-@pytest.mark.parametrize("added", [(3, 4), (1, 4), (3, 1), (1, 1)], ids=str)
+@pytest.mark.parametrize("added", [(3, 4), (1, 4), (3, 1), (1, 1), (4,), (1,)], ids=str)
 def test_gemm(kinds, added):
     kind, of_out = kinds
     a, b, c = drawn((3, 6), 1), drawn((6, 4), 2), drawn(added, 3)

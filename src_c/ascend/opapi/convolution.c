@@ -259,6 +259,24 @@ void require_conv_bias_sizes(OpCall *op, IntArguments sizes, const Operand *weig
                "%s needs one entry, %lld", sizes.name, (long long)channels);
 }
 
+void require_conv_gradients(OpCall *op, const Operand *input, const Operand *weight, ConvSettings settings,
+                            BoolArguments mask, Operands gradients)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    if (mask.values[0]) {
+        op_require_same_shape(op, gradients.items[0], input);
+    }
+    if (mask.values[1]) {
+        op_require_same_shape(op, gradients.items[1], weight);
+    }
+    if (mask.values[2]) {
+        const Shape channels = op_shape_conv_channels(op, weight, settings.transposed, settings.groups);
+        op_require_shape(op, gradients.items[2], &channels);
+    }
+}
+
 aclnnStatus op_convolution_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *weight,
                                     ConvSettings settings, BoolArguments mask, Operands gradients)
 {

@@ -35,6 +35,9 @@ void require_conv_wanted(OpCall *op, BoolArguments mask, Operands gradients);
 /* The channels of the output, where the bias' gradient is wanted (biasSizes/length). */
 void require_conv_bias_sizes(OpCall *op, IntArguments sizes, const Operand *weight, ConvSettings settings,
                              BoolArguments mask);
+/* The shapes of the gradients that are wanted (gradInput/same-shape, gradWeight/same-shape, gradBias/shape). */
+void require_conv_gradients(OpCall *op, const Operand *input, const Operand *weight, ConvSettings settings,
+                            BoolArguments mask, Operands gradients);
 
 /* The output of a convolution, and its channels. */
 Shape op_shape_convolved(OpCall *op, const Operand *input, const Operand *weight, IntArguments stride,

@@ -72,6 +72,35 @@ Shape op_shape_turned_product(OpCall *op, const Operand *a, const Operand *b, bo
     return op_shape_product(op, op_turned(op, a, turned_a), op_turned(op, b, turned_b));
 }
 
+/* A matrix of one row or one column without the axis of it. */
+static const Operand *vector_of(OpCall *op, const Operand *matrix, int32_t kept)
+{
+    Operand *result = op_take(op, sizeof *result);
+    if (result == NULL) {
+        return matrix;
+    }
+    *result = *matrix;
+    result->view.rank = 1;
+    result->view.shape[0] = matrix->view.shape[kept];
+    result->view.strides[0] = matrix->view.strides[kept];
+    return result;
+}
+
+void op_take_vectors(OpCall *op, const Operand **a, const Operand **b, const Operand *out)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    int32_t missing = op_shape_product(op, *a, *b).rank - out->view.rank;
+    if (missing > 0 && (*a)->view.rank == 2 && op_size(*a, 0) == 1) {
+        *a = vector_of(op, *a, 1);
+        missing--;
+    }
+    if (missing > 0 && (*b)->view.rank == 2 && op_size(*b, 1) == 1) {
+        *b = vector_of(op, *b, 0);
+    }
+}
+
 DType op_product_type(DType dtype)
 {
     return dtype == DTYPE_FLOAT64 || dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128 ? dtype

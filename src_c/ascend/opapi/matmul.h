@@ -8,6 +8,9 @@
  * broadcasts to out. 16-bit types are summed in float32 and rounded once, integers modulo their size. */
 aclnnStatus op_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *addend, Number beta, Number alpha,
                       const Operand *out);
+/* A matrix of one row on the left, or of one column on the right, becomes a vector where out has no axis for it: clients
+ * write vectors so. */
+void op_take_vectors(OpCall *op, const Operand **a, const Operand **b, const Operand *out);
 /* The matrix, or the batch of them, transposed where `turned`. */
 const Operand *op_turned(OpCall *op, const Operand *matrix, bool turned);
 /* Of matrices that are turned so; also refuses what does not fit (b/shape). */
