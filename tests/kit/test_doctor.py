@@ -93,6 +93,7 @@ def test_an_object_file_with_a_cpp_declaration(tmp_path):
     ("ascend", "aclrtActiveStream", "emulated"),
     ("ascend", "aclrtSetExceptionInfoCallback", "emulated"),
     ("ascend", "aclopCompileAndExecute", "partly"),
+    ("ascend", "HcclAllReduce", "missing"),
     ("ftdsp", "fp_binarycrossentropygrad_s", "emulated"),
     ("ftdsp", "LaunchGroup", "missing"),
     ("ftdsp", "fp_binarycrossentropygrd_s", "unknown"),
