@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 from tests.ascend import oracles
+from tests.ascend.calling import call, drawn, empty, rounded, tensor
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages, promotion
 from tests.conformance.ascend.aclnn_support import Tensor, assert_rounded, blank
@@ -259,3 +260,12 @@ def test_every_layout(name):
 def test_every_planned_operator_has_numbers():
     """Operators with structure have tests of their own, which name them."""
     assert not [name for name in pages.planned() if pages.operators()[name]["computes"] and not base_of(name)]
+
+
+@pytest.mark.parametrize("name", ["PowTensorScalar", "InplacePowTensorScalar"])
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16", "F64"])
+def test_squares_are_rounded_once(name, kind):
+    values = drawn((37, 29), 6, kind)
+    out = {} if name.startswith("Inplace") else {"out": empty(values.shape, kind)}
+    actual = call(name, self=tensor(values, kind, "gaps"), exponent=2.0, **out)
+    numpy.testing.assert_array_equal(actual, rounded(values * values, kind))

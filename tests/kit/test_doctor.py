@@ -90,6 +90,10 @@ def test_an_object_file_with_a_cpp_declaration(tmp_path):
 
 
 @pytest.mark.parametrize("stack, name, status", [
+    ("ascend", "aclrtActiveStream", "emulated"),
+    ("ascend", "aclrtSetExceptionInfoCallback", "emulated"),
+    ("ascend", "aclopCompileAndExecute", "partly"),
+    ("ascend", "HcclAllReduce", "missing"),
     ("ftdsp", "fp_binarycrossentropygrad_s", "emulated"),
     ("ftdsp", "LaunchGroup", "missing"),
     ("ftdsp", "fp_binarycrossentropygrd_s", "unknown"),
@@ -98,7 +102,7 @@ def test_an_object_file_with_a_cpp_declaration(tmp_path):
     ("maca", "mcdnnCreateTensorDescripter", "unknown"),
     ("maca", "mcblasSgemm", "emulated"),
 ])  # fmt: skip
-def test_names_of_the_other_stacks(tmp_path, stack, name, status):
+def test_names_of_the_stacks(tmp_path, stack, name, status):
     file = program(tmp_path, "object.o", f"void {name}(void); void use(void) {{ {name}(); }}\n", ["-c"])
     (report,), _ = understudy_json("doctor", file)
     (finding,) = report["symbols"]

@@ -148,7 +148,7 @@ static int64_t wait_timeout_us(void)
 /* timeout_s 0: what aclrtSetOpWaitTimeout set. */
 static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t timeout_s)
 {
-    us_require(call, (event->vendor_flags & (ACL_EVENT_SYNC | ACL_EVENT_IPC)) != 0, "event", "sync",
+    us_require(call, (event->vendor_flags & (ACL_EVENT_SYNC | ACL_EVENT_EXTERNAL | ACL_EVENT_IPC)) != 0, "event", "sync",
                ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                "event %d was made without ACL_EVENT_SYNC (its flags are 0x%x)", (int)event->id,
                (unsigned)event->vendor_flags);

@@ -11,7 +11,7 @@
 
 /* Elements of the panels of a block together, and their depth. Sums of 256 products of 8-bit integers are exact in
  * float. */
-enum { PANEL_ELEMENTS = 1 << 19, LEAST_DEPTH = 256, MOST_DEPTH = 1 << 30, EXACT_DEPTH = 256 };
+enum { PANEL_ELEMENTS = 1 << 19, LEAST_DEPTH = 256, MOST_DEPTH = 1 << 30, EXACT_DEPTH = 256, ACROSS = 8 };
 
 static const double one[2] = {1, 0};
 
@@ -96,7 +96,8 @@ static void multiply_by_blas(DType dtype, const Sizes *sizes, const Matrix *a, c
     us_blas_gemm(&product);
 }
 
-/* Copies a panel in the panels' type: along the lines that lie closer together, or along rows for our own loops. */
+/* Copies a panel in the panels' type: along the lines that lie closer together, or along rows for our own loops; of rows that
+ * go across what lies together a part at a time, so that the next row finds its elements in the nearest cache. */
 static Matrix packed(const Run *run, const Matrix *matrix, int64_t rows, int64_t columns, char *memory)
 {
     const int64_t row_step = matrix->row < 0 ? -matrix->row : matrix->row;
@@ -106,10 +107,13 @@ static Matrix packed(const Run *run, const Matrix *matrix, int64_t rows, int64_t
     const int64_t line_stride = along_columns ? matrix->column : matrix->row;
     const int64_t stride = along_columns ? matrix->row : matrix->column;
     const int64_t size = element_size(run->panel, matrix->dtype);
-    for (int64_t line = 0; line < lines; line++) {
-        us_line_load(run->panel, memory + line * length * (int64_t)us_dtype_size(run->panel),
-                  (const char *)matrix->data + line * line_stride * size, matrix->dtype, stride, length,
-                  matrix->conjugated);
+    const int64_t part = !along_columns && row_step < column_step ? ACROSS : length;
+    for (int64_t first = 0; first < length; first += part) {
+        for (int64_t line = 0; line < lines; line++) {
+            us_line_load(run->panel, memory + (line * length + first) * (int64_t)us_dtype_size(run->panel),
+                      (const char *)matrix->data + (line * line_stride + first * stride) * size, matrix->dtype, stride,
+                      smaller(part, length - first), matrix->conjugated);
+        }
     }
     return along_columns ? matrix_transposed(memory, run->panel, rows) : matrix_of_rows(memory, run->panel, columns);
 }
