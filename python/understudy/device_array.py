@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy
 
-from understudy.arrays import as_array, contiguous_strides, storage_of, strided
+from understudy.arrays import as_array, contiguous_strides, native, storage_of, strided
 
 
 class Space:
@@ -199,8 +199,8 @@ def make_array(space: Space, values, dtype=None, memory: str = "device") -> Devi
 
 
 def as_operand(value):
-    """What an operator takes: a device array as it is, anything else as a NumPy array."""
-    return value if isinstance(value, DeviceArray) else as_array(value)
+    """What an operator takes: a device array as it is, anything else as a NumPy array in this machine's byte order."""
+    return value if isinstance(value, DeviceArray) else native(as_array(value))
 
 
 class Handle:

@@ -75,3 +75,11 @@ def test_numbers_get_the_type_of_the_page():
     for one in (1, numpy.int64(1), numpy.int32(1), numpy.int8(1)):
         made = ops.quantized_batch_norm(x, zeros, ones, 0.5, one, numpy.float64(0.25), -2, 0.25)
         numpy.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i2", "i4", "i8", "c8", "c16"])
+def test_the_other_byte_order_is_the_same_type(kind):
+    x = numpy.arange(1, 7).reshape(2, 3).astype(kind)
+    other = x.astype(x.dtype.newbyteorder())
+    for left, right in ((other, x), (x, other), (other, other)):
+        numpy.testing.assert_array_equal(ops.add(left, right), x + x, strict=True)

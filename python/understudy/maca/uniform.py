@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy
 
-from understudy.arrays import contiguous_strides, storage_of
-from understudy.device_array import DeviceArray, as_operand
+from understudy.arrays import as_array, contiguous_strides, storage_of
+from understudy.device_array import DeviceArray
 from understudy.kit.prototypes import SCALING_FACTORS, prototype
 from understudy.maca import call, ffi, lib
 from understudy.maca.dnn import DTYPES, LOWEST_RANK, Descriptor, Operation, TensorDescriptor, session
@@ -232,7 +232,7 @@ class PreparedCall:
         if unknown := sorted(set(arguments) - names):
             raise TypeError(f"{function} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(names))}")
         # One array for a tensor that is given twice, which means in place.
-        taken = {id(value): as_operand(value) for value in arguments.values()
+        taken = {id(value): value if isinstance(value, DeviceArray) else as_array(value) for value in arguments.values()
                  if hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, Descriptor)}
         self.function, self.operation = function, Operation()
         self.given = {name: taken.get(id(value), value) for name, value in arguments.items()}
