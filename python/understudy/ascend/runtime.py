@@ -10,7 +10,7 @@ import numpy
 
 from understudy.arrays import dtype_table
 from understudy.ascend import call, ffi, lib
-from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array
+from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array, owned
 from understudy.errors import StatusError
 
 DTYPES = dtype_table(
@@ -222,7 +222,7 @@ class Operation(contextlib.ExitStack):
         """A device array itself; of others a copy, strided views stay such."""
         if isinstance(array, DeviceArray):
             self.on_device = True
-            return array
+            return owned(SPACE, array)
         made = make_array(SPACE, array)
         self._kept.append(made)
         return made

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy
 
 from understudy.arrays import as_array, contiguous_strides, storage_of
-from understudy.device_array import DeviceArray
+from understudy.device_array import DeviceArray, owned
 from understudy.kit.prototypes import SCALING_FACTORS, prototype
 from understudy.maca import call, ffi, lib
-from understudy.maca.dnn import DTYPES, LOWEST_RANK, Descriptor, Operation, TensorDescriptor, session
+from understudy.maca.dnn import DTYPES, LOWEST_RANK, SPACE, Descriptor, Operation, TensorDescriptor, session
 
 # Which array a tensor descriptor describes, where their names do not say so.
 DESCRIBED = {
@@ -275,7 +275,7 @@ class PreparedCall:
         if isinstance(value, Descriptor):
             return value.handle
         if isinstance(value, DeviceArray):
-            return ffi.cast("void *", value.pointer)
+            return ffi.cast("void *", owned(SPACE, value).pointer)
         if isinstance(value, numpy.ndarray):
             if self._is_host(parameter):
                 return self._host(value, parameter)
