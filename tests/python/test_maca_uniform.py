@@ -88,6 +88,21 @@ def test_in_place():
     np.testing.assert_array_equal(x, expected)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.array, lambda number: np.array(number, np.float32)],
+                         ids=["float32", "float64", "array", "float32 array"])  # fmt: skip
+def test_numbers_of_numpy_are_numbers(kind):
+    """For scaling factors, which the header declares as pointers, and for what it declares as numbers."""
+    x, y = random(2, 3, 4, 5), random(2, 3, 4, 5, seed=1)
+    expected = 2 * np.maximum(x, 0) + 0.5 * y
+    with maca.ActivationDescriptor("relu") as relu:
+        maca.run("mcdnnActivationForward", activationDesc=relu, x=x, y=y, alpha=kind(2), beta=kind(0.5))
+    np.testing.assert_array_equal(y, expected)
+    scale, bias, mean, variance = (np.full((1, 3, 1, 1), value, np.float32) for value in (2, 1, 0.5, 3.75))
+    maca.run("mcdnnBatchNormalizationForwardInference", mode=np.int64(maca.lib.MCDNN_BATCHNORM_SPATIAL), x=x, y=y,
+             bnScale=scale, bnBias=bias, estimatedMean=mean, estimatedVariance=variance, epsilon=kind(0.25))  # fmt: skip
+    np.testing.assert_allclose(y, x - 0.5 + 1, rtol=1e-6, atol=1e-6)
+
+
 def test_mistakes_are_told():
     x, y = random(2, 3, 4, 5), random(2, 3, 4, 6)
     with maca.ActivationDescriptor("relu") as relu, pytest.raises(StatusError, match="mcdnnActivationForward"):

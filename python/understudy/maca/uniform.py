@@ -235,7 +235,9 @@ class PreparedCall:
         taken = {id(value): value if isinstance(value, DeviceArray) else as_array(value) for value in arguments.values()
                  if hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, Descriptor)}
         self.function, self.operation = function, Operation()
-        self.given = {name: taken.get(id(value), value) for name, value in arguments.items()}
+        numbers = {parameter.name for parameter in parameters if not parameter.is_pointer} | SCALING_FACTORS
+        self.given = {name: value.item() if name in numbers and hasattr(value, "item") and value.ndim == 0
+                      else taken.get(id(value), value) for name, value in arguments.items()}  # fmt: skip
         self._memory: list[tuple[numpy.ndarray, object, object]] = []  # array, its storage, device address
         self._written: list[tuple[numpy.ndarray, object, object]] = []
         self._results: dict[str, object] = {}
