@@ -80,6 +80,11 @@ def test_a_filter_has_a_size():
         assert maca.run("mcdnnGetFilterSizeInBytes", filterDesc=made) == 4 * 3 * 2 * 2 * 4
 
 
+def test_functions_that_return_no_status():
+    assert maca.run("mcdnnGetVersion") == maca.lib.mcdnnGetVersion()
+    assert maca.run("mcdnnGetErrorString", status="MCDNN_STATUS_BAD_PARAM") == "MCDNN_STATUS_BAD_PARAM"
+
+
 def test_in_place():
     x = random(2, 3, 4, 5)
     expected = np.maximum(x, 0)

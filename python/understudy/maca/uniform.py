@@ -259,8 +259,13 @@ class PreparedCall:
         self.operation.close()
 
     def __call__(self) -> None:
-        """The call and the wait for it."""
-        call(self.function, *self.values)
+        """The call and the wait for it. The few functions that return no status give what they return."""
+        result = ffi.typeof(getattr(lib, self.function)).result
+        if result.kind == "enum":
+            call(self.function, *self.values)
+        else:
+            value = getattr(lib, self.function)(*self.values)
+            self._results = {"result": [ffi.string(value).decode() if result.kind == "pointer" else value]}
         call("mcStreamSynchronize", self.operation.session.stream)
 
     def _argument(self, parameter):
