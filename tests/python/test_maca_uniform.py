@@ -112,5 +112,7 @@ def test_mistakes_are_told():
     x, y = random(2, 3, 4, 5), random(2, 3, 4, 6)
     with maca.ActivationDescriptor("relu") as relu, pytest.raises(StatusError, match="mcdnnActivationForward"):
         maca.run("mcdnnActivationForward", activationDesc=relu, x=x, y=y)
+    with pytest.raises(TypeError, match="aDesc: needed is an array or a descriptor, not list"):
+        maca.run("mcdnnAddTensor", A=[1.0], C=x)
     with pytest.raises(TypeError, match="no parameter z"):
         maca.run("mcdnnAddTensor", z=x)

@@ -314,6 +314,8 @@ class PreparedCall:
             return ffi.NULL
         if isinstance(described, Descriptor):
             return described.handle
+        if not hasattr(described, "shape"):
+            raise TypeError(f"{name}: needed is an array or a descriptor, not {type(described).__name__}")
         strides = described.element_strides if isinstance(described, DeviceArray) else storage_of(described).strides
         made = TensorDescriptor(described.shape, described.dtype, strides, self._least_rank)
         return self.operation.enter_context(made).handle
