@@ -30,10 +30,10 @@ def remove_others(folder: pathlib.Path, kept: set[pathlib.Path]) -> None:
 def source_list(library: str, files: list[pathlib.Path]) -> str:
     """The files, in groups that are compiled as one: most of a page's time is its headers'. A file's group depends on its name
     only, so that a new page leaves the others' objects as they are."""
-    lines = [f"set(opapi_{library}_pages\n  " + "\n  ".join(map(str, files)) + ")\n"]
+    lines = [f"set(opapi_{library}_pages\n  " + "\n  ".join(f'"{file}"' for file in files) + ")\n"]
     for file in files:
         group = zlib.crc32(file.stem.encode()) % GROUPS
-        lines.append(f"set_source_files_properties({file} PROPERTIES UNITY_GROUP pages_{group})\n")
+        lines.append(f'set_source_files_properties("{file}" PROPERTIES UNITY_GROUP pages_{group})\n')
     return "".join(lines)
 
 

@@ -123,3 +123,8 @@ def test_a_comma_in_the_folder(tmp_path):
                           text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert subprocess.run([tmp_path / "program"], env=CLEAN).returncode == 0
+
+
+def test_our_own_sources_in_an_odd_folder(tmp_path):
+    sources = pathlib.Path(__file__).resolve().parents[2]
+    shell(f'cmake -G Ninja -S "{sources}" -B "a b é" -DPython_EXECUTABLE="{sys.executable}" -DUNDERSTUDY_PAGES=aclnn_add', tmp_path)
