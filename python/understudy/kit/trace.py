@@ -124,6 +124,7 @@ def run(options) -> int:
     arguments, output = options.arguments, options.output
     if len(arguments) >= 2 and arguments[0] in ("-o", "--output"):
         output, arguments = arguments[1], arguments[2:]
+    table.check_place(output)
     events, damaged, status = record([options.program, *arguments])
     if not events:
         raise UsageError(f"{options.program} called no function of the stacks" + (f" and {ending(status)}" if status else ""))
