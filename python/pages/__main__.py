@@ -16,9 +16,9 @@ GROUPS = 16  # of files that are compiled as one, in each library
 
 
 def write(file: pathlib.Path, text: str) -> None:
-    if not file.exists() or file.read_text() != text:
+    if not file.exists() or file.read_text("utf-8") != text:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_text(text, "utf-8")
 
 
 def remove_others(folder: pathlib.Path, kept: set[pathlib.Path]) -> None:

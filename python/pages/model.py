@@ -272,7 +272,7 @@ def _with_base(entry: dict, base: dict | None) -> dict:
 def _content(file: pathlib.Path, host: bool) -> dict[str, dict]:
     """The tables of a page: those of functions of the host, which have the key `host`, or all others."""
     try:
-        content = toml.loads(file.read_text())
+        content = toml.loads(file.read_text("utf-8"))
     except toml.TOMLDecodeError as error:
         raise PageError(f"{file.name}: {error}") from None
     return {name: entry for name, entry in content.items() if ("host" in entry) == host}

@@ -36,7 +36,7 @@ _PLAIN = {**dict.fromkeys(("i64", "i32", "i8", "u64", "u32", "b", "IA", "BA"), o
 @functools.cache
 def operators() -> dict[str, dict]:
     """The operators with an element-wise or moving plan, by the name of their Python function."""
-    data = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())
+    data = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text("utf-8"))
     return {entry["python"]: entry for entry in data["operators"].values() if text.has_function(entry)}
 
 

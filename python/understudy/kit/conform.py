@@ -102,7 +102,7 @@ def read_known(path: str | None) -> list[Known]:
     if path is None:
         return []
     try:
-        content = toml.loads(pathlib.Path(path).read_text())
+        content = toml.loads(pathlib.Path(path).read_text("utf-8"))
         return [Known(entry["case"], entry["why"]) for entry in content.get("difference", [])]
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
@@ -204,7 +204,7 @@ def ending(status: int) -> str:
 
 def run_worker(run: Run, progress) -> bool:
     """Runs cases until the child ends. Returns whether there may be more."""
-    with open(run.log, "w+") as log:
+    with open(run.log, "w+", encoding="utf-8", errors="replace") as log:
         worker = Worker(run, log)
         current, finished, hung = "", False, False
         before = len(run.cases)

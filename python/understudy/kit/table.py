@@ -57,9 +57,10 @@ def write(path, text: str) -> None:
     path = pathlib.Path(path)
     try:
         if path.exists() and not path.is_file():  # a pipe or a device
-            path.write_text(text)
+            path.write_text(text, "utf-8", "surrogateescape")
             return
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="surrogateescape", dir=path.parent,
+                                         prefix=f".{path.name}.", delete=False) as file:  # fmt: skip
             try:
                 file.write(text)
                 file.close()

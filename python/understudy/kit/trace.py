@@ -84,7 +84,7 @@ def record(program: list[str]) -> tuple[list[dict], int, int]:
             status = subprocess.run(program, env=environment).returncode
         except OSError as error:  # for another architecture, say
             raise UsageError(f"cannot run {program[0]!r}: {error.strerror}") from None
-        text = lines.read_text(errors="replace") if lines.exists() else ""
+        text = lines.read_text("utf-8", "replace") if lines.exists() else ""
     return *events_of(text.splitlines()), status
 
 
