@@ -9,9 +9,8 @@ import zlib
 
 from pages import emit
 from pages.derive import derive
-from pages.model import PageError, read_host_functions, read_pages
+from pages.model import LIBRARIES, PageError, read_host_functions, read_pages
 
-LIBRARIES = ("math", "nn", "cv", "transformer")
 GROUPS = 16  # of files that are compiled as one, in each library
 
 
