@@ -202,7 +202,7 @@ def make_array(space: Space, values, dtype=None, memory: str = "device") -> Devi
     if dtype is not None:
         host = host.astype(dtype, copy=False)
     if host.dtype.hasobject:
-        raise TypeError(f"{host.dtype} has addresses of Python's objects, which a device cannot keep")
+        raise TypeError(f"dtype {host.dtype}: addresses of Python's objects mean nothing on a device")
     view = storage_of(host)
     made = Memory(space, memory, view.elements.nbytes)
     if made.size:

@@ -105,6 +105,7 @@ def test_lists_of_numbers_are_anything_that_has_them():
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda x: ops.adds(x, x), TypeError, "other: needed is a number, not ndarray"),
+    (lambda x: ops.add(None, x), TypeError, "self: needed is an array, not NoneType"),
     (lambda x: ops.adds(x, None), TypeError, "other: needed is a number, not NoneType"),
     (lambda x: ops.adds(x, "2"), TypeError, "other: needed is a number, not str"),
     (lambda x: ops.adds(x, 2**63), OverflowError, "too large"),

@@ -78,6 +78,8 @@ def _converted(parameter: dict, value):
             return plain(_of_python(_number(value)))
         if kind == "str" and not isinstance(value, str):
             raise TypeError(f"needed is text, not {type(value).__name__}")
+        if kind == "T" and value is None:
+            raise TypeError("needed is an array, not NoneType")
         return list(value) if kind == "TL" else value
     except TypeError as error:
         raise TypeError(f"{parameter['name']}: {error}") from None
