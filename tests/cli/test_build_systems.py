@@ -126,5 +126,11 @@ def test_a_comma_in_the_folder(tmp_path):
 
 
 def test_our_own_sources_in_an_odd_folder(tmp_path):
-    sources = pathlib.Path(__file__).resolve().parents[2]
-    shell(f'cmake -G Ninja -S "{sources}" -B "a b é" -DPython_EXECUTABLE="{sys.executable}" -DUNDERSTUDY_PAGES=aclnn_add', tmp_path)
+    """And what Python knows of a page goes with it."""
+    sources, build = pathlib.Path(__file__).resolve().parents[2], tmp_path / "a b é"
+    start = f'cmake -G Ninja -S "{sources}" -B "{build}" -DPython_EXECUTABLE="{sys.executable}"'
+    for pages in (["aclnn_abs", "aclnn_acos"], ["aclnn_abs"]):
+        given = f'-DUNDERSTUDY_PACKAGE_DIR="{build}/package" -DUNDERSTUDY_PAGES="{";".join(pages)}"'
+        shell(f'{start} {given} && cmake --build "{build}" --target python_bindings', tmp_path)
+        bindings = (build / "python" / "_ascend_cffi.py").read_text("utf-8")
+        assert "aclnnAbs" in bindings and ("aclnnAcos" in bindings) == ("aclnn_acos" in pages)
