@@ -398,7 +398,8 @@ def build_and_run(stack: Stack, source: pathlib.Path, folder: str) -> str:
     environment = environment_of(stack)
     command = compile_command(source)
     (pathlib.Path(folder) / source.name).write_bytes(source.read_bytes())
-    run_quietly(["sh", "-c", command], f"compiling {source.name}", cwd=folder, env=environment)
+    # The variables are folders, and not in quotes: an empty IFS keeps one with a space together.
+    run_quietly(["sh", "-c", f"IFS=; {command}"], f"compiling {source.name}", cwd=folder, env=environment)
     return run_quietly(start_command(source), source.stem, cwd=folder, env=environment)
 
 

@@ -391,6 +391,16 @@ def test_demo_of_one_stack():
     assert done.returncode == 0 and "soft_margin_loss_backward" in done.stdout
 
 
+def test_demo_in_a_folder_with_a_space(tmp_path):
+    """As a vendor writes it, the compile command has no quotes around its variables."""
+    odd = tmp_path / "a b"
+    odd.mkdir()
+    for part in paths.sdk().iterdir():
+        (odd / part.name).symlink_to(part)
+    done = understudy("demo", "--stack", "ftdsp", env={"UNDERSTUDY_SDK": str(odd)})
+    assert done.returncode == 0, done.stdout
+
+
 def test_demo_notices_wrong_numbers_and_broken_programs(tmp_path, monkeypatch, capsys):
     from understudy import demo
 
