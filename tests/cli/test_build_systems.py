@@ -116,7 +116,9 @@ def test_pkg_config_files(stack, tmp_path):
 def test_a_comma_in_the_folder(tmp_path):
     """-Wl,… splits at commas."""
     odd = tmp_path / "a, b"
-    odd.symlink_to(SDK)
+    odd.mkdir()
+    for part in SDK.iterdir():  # not one link: the folder that it leads to would be taken
+        (odd / part.name).symlink_to(part)
     (tmp_path / "program.c").write_text(MACA)
     command = [sys.executable, "-m", "understudy", "cc", "program.c", "-o", "program"]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "UNDERSTUDY_SDK": str(odd)}, capture_output=True,
