@@ -56,7 +56,7 @@ def _annotated(arguments: ast.arguments) -> str:
 def written_functions(text) -> dict[str, str]:
     """The functions of ops.py, by name."""
     found = {}
-    for node in ast.parse((ASCEND / "ops.py").read_text()).body:
+    for node in ast.parse((ASCEND / "ops.py").read_text("utf-8")).body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             body = text.quoted(ast.get_docstring(node) or node.name)
             found[node.name] = f"def {node.name}({_annotated(node.args)}) -> {_annotation(node.returns)}:\n{body}"
@@ -69,10 +69,10 @@ def main() -> None:
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
     text = operator_text()
-    entries = json.loads(options.pages.read_text())["operators"].values()
+    entries = json.loads(options.pages.read_text("utf-8"))["operators"].values()
     functions = {entry["python"]: text.stub(entry) for entry in entries if text.has_function(entry)} | written_functions(text)
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(HEAD + "\n".join(functions[name] for name in sorted(functions)))
+    options.output.write_text(HEAD + "\n".join(functions[name] for name in sorted(functions)), "utf-8")
 
 
 if __name__ == "__main__":

@@ -203,8 +203,8 @@ def exports(base: str, operators: list) -> str:
 def write(file: pathlib.Path, text: str) -> None:
     """Leaves a file alone that is as it should be, so that nothing is compiled again."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    if not file.exists() or file.read_text() != text:
-        file.write_text(text)
+    if not file.exists() or file.read_text("utf-8") != text:
+        file.write_text(text, "utf-8")
 
 
 def main() -> None:
@@ -217,7 +217,7 @@ def main() -> None:
     operators, aliases = ft_manual.read(options.table)
     sources, headers = options.output / "src" / "ftdsp", options.headers
     made = {sources / "manual.h": declarations(operators),
-            options.output / "exports.map": exports(options.exports.read_text(), operators),
+            options.output / "exports.map": exports(options.exports.read_text("utf-8"), operators),
             options.output / "rules/ftdsp/manual/rules.json": ft_manual.rules_json(operators)}  # fmt: skip
     made |= {sources / f"{operator.key}.c": entries(operator) for operator in operators}
     for name in {operator.header for operator in operators}:

@@ -6,10 +6,12 @@ set(binding_modules)
 foreach(stack ascend maca ftdsp)
   file(GLOB_RECURSE stack_headers CONFIGURE_DEPENDS include/${stack}/*.h ${pages}/include/${stack}/*.h)
   set(module ${CMAKE_BINARY_DIR}/python/_${stack}_cffi.py)
+  set(header_list ${CMAKE_BINARY_DIR}/python/${stack}_headers) # so that a header that is gone counts, too
+  file(GENERATE OUTPUT ${header_list} CONTENT "${stack_headers}")
   add_custom_command(OUTPUT ${module}
     COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/python/build_bindings.py
       --stack ${stack} --include ${CMAKE_SOURCE_DIR}/include ${pages}/include --compiler ${CMAKE_C_COMPILER} --output ${module}
-    DEPENDS ${CMAKE_SOURCE_DIR}/python/build_bindings.py ${stack_headers}
+    DEPENDS ${CMAKE_SOURCE_DIR}/python/build_bindings.py ${stack_headers} ${header_list}
       ${CMAKE_SOURCE_DIR}/include/understudy/understudy.h
     COMMENT "Python bindings of ${stack}" VERBATIM)
   list(APPEND binding_modules ${module})

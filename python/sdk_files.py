@@ -136,8 +136,8 @@ def main() -> None:
     for path, text in files(version).items():
         file = pathlib.Path(folder) / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        if not file.exists() or file.read_text() != text:
-            file.write_text(text)
+        if not file.exists() or file.read_text("utf-8") != text:
+            file.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def install(build: pathlib.Path) -> None:
     packages = build / "packages"
     shutil.rmtree(packages, ignore_errors=True)
     subprocess.run(["cmake", "--install", build], check=True, stdout=subprocess.DEVNULL)
-    project = (ROOT / "pyproject.toml").read_text()
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
     name = re.search(r'^name = "(.*)"', project, re.MULTILINE)[1]
     information = packages / f"{name.replace('-', '_')}.dist-info"
     information.mkdir()

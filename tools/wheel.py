@@ -84,7 +84,8 @@ def newer_symbols(sdk: pathlib.Path) -> dict[str, str]:
 
 def stood_in() -> set[str]:
     """The names that a wheel takes from older versions, or brings along."""
-    functions = re.findall(r"^(?:int|pid_t) (?:__wrap_)?(\w+)\(", (ROOT / "tools" / "glibc_2_28.c").read_text(), re.MULTILINE)
+    text = (ROOT / "tools" / "glibc_2_28.c").read_text("utf-8")
+    functions = re.findall(r"^(?:int|pid_t) (?:__wrap_)?(\w+)\(", text, re.MULTILINE)
     return {*" ".join(SYMBOLS.values()).split(), *functions}
 
 

@@ -9,16 +9,15 @@ import zlib
 
 from pages import emit
 from pages.derive import derive
-from pages.model import PageError, read_host_functions, read_pages
+from pages.model import LIBRARIES, PageError, read_host_functions, read_pages
 
-LIBRARIES = ("math", "nn", "cv", "transformer")
 GROUPS = 16  # of files that are compiled as one, in each library
 
 
 def write(file: pathlib.Path, text: str) -> None:
-    if not file.exists() or file.read_text() != text:
+    if not file.exists() or file.read_text("utf-8") != text:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_text(text, "utf-8")
 
 
 def remove_others(folder: pathlib.Path, kept: set[pathlib.Path]) -> None:
@@ -30,10 +29,10 @@ def remove_others(folder: pathlib.Path, kept: set[pathlib.Path]) -> None:
 def source_list(library: str, files: list[pathlib.Path]) -> str:
     """The files, in groups that are compiled as one: most of a page's time is its headers'. A file's group depends on its name
     only, so that a new page leaves the others' objects as they are."""
-    lines = [f"set(opapi_{library}_pages\n  " + "\n  ".join(map(str, files)) + ")\n"]
+    lines = [f"set(opapi_{library}_pages\n  " + "\n  ".join(f'"{file}"' for file in files) + ")\n"]
     for file in files:
         group = zlib.crc32(file.stem.encode()) % GROUPS
-        lines.append(f"set_source_files_properties({file} PROPERTIES UNITY_GROUP pages_{group})\n")
+        lines.append(f'set_source_files_properties("{file}" PROPERTIES UNITY_GROUP pages_{group})\n')
     return "".join(lines)
 
 

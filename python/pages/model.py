@@ -233,6 +233,29 @@ def _substituted(text: str, mapping: dict[str, str]) -> str:
     return re.sub(r"\b[A-Za-z_]\w*\b", lambda match: mapping.get(match[0], match[0]), text)
 
 
+LIBRARIES = ("math", "nn", "cv", "transformer")
+# What an operator's table, and one of a function of the host, may have.
+KEYS = {"parameters", "meaning", "checks", "page", "library", "dtype", "rank", "plan", "except", "result", "family", "example",
+        "choice", "writes", "optional", "shape", "like", "status", "given", "unreachable", "computes", "updates", "description",
+        "asks_most", "null_items", "usual", "missing"}  # fmt: skip
+HOST_KEYS = {"host", "library", "page", "description", "rules", "choice"}
+CHECK_KEYS = {"rule", "when", "say", "break", "legal", "call", "status", "rules", "always"}
+
+
+def _check_keys(entry: dict, where: str) -> None:
+    """A misspelt key would be a rule that is not there."""
+    checks = [line for line in entry.get("checks", []) if isinstance(line, dict)]
+    found = [(set(entry), HOST_KEYS if "host" in entry else KEYS), (set(entry.get("except", {})), set(PRODUCTS)),
+             ({key for line in checks for key in line}, CHECK_KEYS)]  # fmt: skip
+    for given, known in found:
+        if unknown := given - known:
+            raise PageError(f"{where}: unknown keys {sorted(unknown)}; there are {sorted(known)}")
+    if needed := {"page", "library", "description" if "host" in entry else "meaning"} - set(entry):
+        raise PageError(f"{where}: needs {sorted(needed)}")
+    if entry["library"] not in LIBRARIES:
+        raise PageError(f"{where}: library is {entry['library']!r}, not one of {LIBRARIES}")
+
+
 INHERITED = ("page", "library", "dtype", "rank", "shape", "except", "optional", "plan", "result", "computes", "example",
              "status", "values", "products", "choice")  # fmt: skip
 
@@ -272,7 +295,7 @@ def _with_base(entry: dict, base: dict | None) -> dict:
 def _content(file: pathlib.Path, host: bool) -> dict[str, dict]:
     """The tables of a page: those of functions of the host, which have the key `host`, or all others."""
     try:
-        content = toml.loads(file.read_text())
+        content = toml.loads(file.read_text("utf-8"))
     except toml.TOMLDecodeError as error:
         raise PageError(f"{file.name}: {error}") from None
     return {name: entry for name, entry in content.items() if ("host" in entry) == host}
@@ -290,6 +313,7 @@ def read_page(file: pathlib.Path) -> list[Operator]:
             entry = content[name]
             base = entry_of(entry["like"], f"{file.name}: {name}") if "like" in entry else None
             entries[name] = _with_base(entry, base)
+            _check_keys(entries[name], f"{file.name}: {name}")
         return entries[name]
 
     operators = []
@@ -349,6 +373,7 @@ def read_host_functions(folder: pathlib.Path, stems: set[str] = frozenset()) -> 
 
 
 def _host_function(name: str, entry: dict, file: pathlib.Path) -> HostFunction:
+    _check_keys(entry, f"{file.name}: {name}")
     rules = [Rule(rule["rule"], rule["status"], rule["say"], "host", source=rule.get("source", "sheet"), why=rule.get("why", ""))
              for rule in entry["rules"]]  # fmt: skip
     return HostFunction(name, f"{file.stem}.h", entry["library"], entry["page"], entry["host"], entry["description"], rules,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import os
 import shutil
 import sys
@@ -165,6 +166,8 @@ def main() -> int:
     arguments = sys.argv[1:]
     if sys.stdout is None:  # closed
         sys.stdout = open(os.devnull, "w")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # letters that the locale does not have
     try:
         status = dispatch(arguments)
         print(end="", flush=True)  # what cannot be written is to be known here

@@ -65,13 +65,16 @@ def as_array(value) -> numpy.ndarray:
     return _of_torch(value) if is_tensor else numpy.asarray(value)
 
 
+def native(array: numpy.ndarray) -> numpy.ndarray:
+    """In the byte order of this machine; a copy where the other one is given."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def storage_of(array: numpy.ndarray) -> Storage:
     """The memory behind a view, from its first element to its last, and the strides within it.
 
     Views with negative strides, or strides that are no multiple of the element size, are copied first."""
-    array = as_array(array)
-    if array.dtype.byteorder not in "=|":
-        array = array.astype(array.dtype.newbyteorder("="))
+    array = native(as_array(array))
     size = array.itemsize
     if array.size == 0 or any(stride < 0 or stride % size for stride in array.strides):
         array = numpy.ascontiguousarray(array).reshape(array.shape)

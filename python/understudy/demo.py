@@ -365,7 +365,7 @@ def name_of(source: pathlib.Path) -> str:
 
 def compile_command(source: pathlib.Path) -> str:
     """The command in the first line's comment."""
-    first = source.read_text().partition("\n")[0]
+    first = source.read_text("utf-8").partition("\n")[0]
     found = re.match(r"(?:/\*|//)\s*((?:gcc|g\+\+|cc|c\+\+)\s.*?)\s*(?:\*/)?$", first)
     if not found:
         raise ExampleError(f"{source.name}: the first line is not a compile command in a comment")
@@ -398,13 +398,14 @@ def build_and_run(stack: Stack, source: pathlib.Path, folder: str) -> str:
     environment = environment_of(stack)
     command = compile_command(source)
     (pathlib.Path(folder) / source.name).write_bytes(source.read_bytes())
-    run_quietly(["sh", "-c", command], f"compiling {source.name}", cwd=folder, env=environment)
+    # The variables are folders, and not in quotes: an empty IFS keeps one with a space together.
+    run_quietly(["sh", "-c", f"IFS=; {command}"], f"compiling {source.name}", cwd=folder, env=environment)
     return run_quietly(start_command(source), source.stem, cwd=folder, env=environment)
 
 
 def start_command(source: pathlib.Path) -> list[str]:
     """How to start the program in its folder: by itself, or as its comment says."""
-    found = re.search(r"Run as: understudy (.*)", source.read_text())
+    found = re.search(r"Run as: understudy (.*)", source.read_text("utf-8"))
     return [sys.executable, "-m", "understudy", *shlex.split(found[1])] if found else [f"./{source.stem}"]
 
 

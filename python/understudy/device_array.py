@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import weakref
 from collections.abc import Callable
 
 import numpy
 
-from understudy.arrays import as_array, contiguous_strides, storage_of, strided
+from understudy.arrays import as_array, contiguous_strides, native, storage_of, strided
 
 
 class Space:
@@ -165,12 +166,23 @@ class DeviceArray:
                               "numpy() copies it")  # fmt: skip
         return numpy.asarray(_Interface(self)).view(self.dtype)
 
+    def __reduce__(self):
+        """Copies and pickled arrays are new arrays with these contents: other processes do not see the memory."""
+        return _remade, (self.memory.space.name, self.numpy(), self.memory.kind)
+
     def __dlpack__(self, **options):
         return self._on_host().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         extension, host = 12, 1  # kDLExtDev, kDLCPU
         return (extension, self.device) if self.memory.kind == "device" else (host, 0)
+
+
+def owned(space: Space, array: DeviceArray) -> DeviceArray:
+    """The array, where it is of this stack: devices of the others do not see its memory."""
+    if array.memory.space is not space:
+        raise TypeError(f"an array of {array.memory.space.name} is not in {space.name}'s memory: {space.name}.array copies it")
+    return array
 
 
 class _Interface:
@@ -189,6 +201,8 @@ def make_array(space: Space, values, dtype=None, memory: str = "device") -> Devi
     host = as_array(values)
     if dtype is not None:
         host = host.astype(dtype, copy=False)
+    if host.dtype.hasobject:
+        raise TypeError(f"dtype {host.dtype}: addresses of Python's objects mean nothing on a device")
     view = storage_of(host)
     made = Memory(space, memory, view.elements.nbytes)
     if made.size:
@@ -199,8 +213,12 @@ def make_array(space: Space, values, dtype=None, memory: str = "device") -> Devi
 
 
 def as_operand(value):
-    """What an operator takes: a device array as it is, anything else as a NumPy array."""
-    return value if isinstance(value, DeviceArray) else as_array(value)
+    """What an operator takes: a device array as it is, anything else as a NumPy array in this machine's byte order."""
+    return value if isinstance(value, DeviceArray) else native(as_array(value))
+
+
+def _remade(stack: str, values: numpy.ndarray, memory: str) -> DeviceArray:
+    return importlib.import_module(f"understudy.{stack}").array(values, memory=memory)
 
 
 class Handle:

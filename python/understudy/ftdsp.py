@@ -114,12 +114,17 @@ def _pointer(value, kind, position: int, made: list):
     return ffi.cast(kind, ffi.from_buffer(value.reshape(-1).view(numpy.uint8)))
 
 
-def _as_arrays(argument):
-    """torch tensors, also in lists and structures, as arrays of the same memory; all else as it is."""
+def _as_arrays(argument, copied: list):
+    """torch tensors, also in lists and structures, as arrays of the same memory; all else as it is.
+
+    copied: gets each read-only array and the copy that is taken for it. The headers do not say what a function writes."""
     if isinstance(argument, (list, tuple)):
-        return [_as_arrays(item) for item in argument]
+        return [_as_arrays(item, copied) for item in argument]
     if isinstance(argument, dict):
-        return {name: _as_arrays(item) for name, item in argument.items()}
+        return {name: _as_arrays(item, copied) for name, item in argument.items()}
+    if isinstance(argument, numpy.ndarray) and argument.flags.c_contiguous and not argument.flags.writeable:
+        copied.append((argument, argument.copy()))
+        return copied[-1][1]
     return as_array(argument) if hasattr(argument, "resolve_conj") else argument
 
 
@@ -168,8 +173,8 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
     """Calls <prefix>_<operator>_<space>, such as fp_subext_s, with the parameters of its header, without core_mask.
 
     Arrays (and torch tensors on the CPU) are used in place, inputs and outputs alike: contiguous, of the element type that
-    the header names (complex64 counts as float, as there). Lists of arrays are tables of pointers, dicts the members of a
-    structure; None is NULL; numbers, strings and cffi pointers are passed on.
+    the header names (complex64 counts as float, as there); read-only ones can be inputs only. Lists of arrays are tables
+    of pointers, dicts the members of a structure; None is NULL; numbers, strings and cffi pointers are passed on.
     An array that is shorter than the call needs is refused (rule window); a vendor's own library does not look.
     prefix: "fp", "hp", "dp", "i8", "i16", "i32", "c64", "c128"; default: the first of the arrays' types with which there
     is such a function for all of them. Functions without prefix or suffix are found by their names: "sparsereshape",
@@ -180,7 +185,8 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
     """
     if space not in ("s", "p"):
         raise ValueError(f"space is {space!r}, not one of 's', 'p'")
-    arguments = [_as_arrays(argument) for argument in arguments]
+    copied: list[tuple[numpy.ndarray, numpy.ndarray]] = []
+    arguments = [_as_arrays(argument, copied) for argument in arguments]
     name = _name(operator, arguments, prefix, space)
     function, (kinds, mask_place) = getattr(lib, name), _kinds(name)
     if mask_place is not None and not core_mask & ALL_CORES:
@@ -200,6 +206,8 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
         names = ["double" if kind is HALF else kind.cname for kind in kinds]
         function = ffi.cast(f"void (*)({', '.join(names)})", function)
     _call(function, values, _arrays_in(arguments))
+    if any(array.tobytes() != copy.tobytes() for array, copy in copied):
+        raise ValueError(f"{name} writes an array that is read-only; that one is left as it was")
 
 
 def binarycrossentropygrad(x, y, dloss, weight=None, reduction="mean", core_mask=ALL_CORES, space="s") -> numpy.ndarray:

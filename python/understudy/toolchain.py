@@ -69,7 +69,7 @@ def declaring_header(name: str, stacks: list[Stack]) -> str:
     for stack in stacks:
         for folder in stack.include_paths:
             for header in sorted(folder.rglob("*.h")):
-                if declaration.search(header.read_text()):
+                if declaration.search(header.read_text("utf-8")):
                     return str(header.relative_to(folder))
     return ""
 

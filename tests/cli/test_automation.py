@@ -75,6 +75,14 @@ def test_every_input_and_script_of_the_action_is_used():
     assert given == {"PACKAGE", "COMMANDS", "CHECK", "STATUS"}
 
 
+def test_the_action_checks_what_the_documents_say():
+    text, page = (TOOLS / "action" / "action.yml").read_text(), (TOOLS.parent / "docs" / "programs.md").read_text()
+    table = re.findall(r"^\| `(\w+)` \|", page.partition("## Checks")[2].partition("## In continuous")[0], re.MULTILINE)
+    assert re.search(r"List of (.*), as in UNDERSTUDY_CHECK", text)[1].split(", ") == table
+    build = re.search(r"UNDERSTUDY_CHECK=(\S+) UNDERSTUDY_CHECK_EXIT", page)[1]
+    assert re.search(r"default: (memory\S*)", text)[1] == build
+
+
 @pytest.mark.parametrize("check, status, expected", [("leak", "47", 47), ("memory", "47", 0), ("leak", "0", 0)])
 def test_the_action_fails_on_a_finding(job, tmp_path, check, status, expected):
     (tmp_path / "mistake.c").write_text(MISTAKE)

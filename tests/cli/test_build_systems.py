@@ -116,10 +116,23 @@ def test_pkg_config_files(stack, tmp_path):
 def test_a_comma_in_the_folder(tmp_path):
     """-Wl,… splits at commas."""
     odd = tmp_path / "a, b"
-    odd.symlink_to(SDK)
+    odd.mkdir()
+    for part in SDK.iterdir():  # not one link: the folder that it leads to would be taken
+        (odd / part.name).symlink_to(part)
     (tmp_path / "program.c").write_text(MACA)
     command = [sys.executable, "-m", "understudy", "cc", "program.c", "-o", "program"]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "UNDERSTUDY_SDK": str(odd)}, capture_output=True,
                           text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert subprocess.run([tmp_path / "program"], env=CLEAN).returncode == 0
+
+
+def test_our_own_sources_in_an_odd_folder(tmp_path):
+    """And what Python knows of a page goes with it."""
+    sources, build = pathlib.Path(__file__).resolve().parents[2], tmp_path / "a b é"
+    start = f'cmake -G Ninja -S "{sources}" -B "{build}" -DPython_EXECUTABLE="{sys.executable}"'
+    for pages in (["aclnn_abs", "aclnn_acos"], ["aclnn_abs"]):
+        given = f'-DUNDERSTUDY_PACKAGE_DIR="{build}/package" -DUNDERSTUDY_PAGES="{";".join(pages)}"'
+        shell(f'{start} {given} && cmake --build "{build}" --target python_bindings', tmp_path)
+        bindings = (build / "python" / "_ascend_cffi.py").read_text("utf-8")
+        assert "aclnnAbs" in bindings and ("aclnnAcos" in bindings) == ("aclnn_acos" in pages)

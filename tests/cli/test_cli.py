@@ -83,6 +83,26 @@ def test_a_missing_compiler_is_an_error_of_use(source):
     assert_error_of_use(understudy("cc", source, env={"CC": "no-such-compiler"}), "no-such-compiler", "CC")
 
 
+@pytest.fixture(scope="module")
+def named_in_letters(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "program.c").write_text(PROGRAM)
+    assert understudy("cc", folder / "program.c", *LINK, "-o", folder / "prögramm").returncode == 0
+    assert understudy("trace", folder / "prögramm", "-o", folder / "trace.json").returncode == 0
+    return folder
+
+
+@pytest.mark.parametrize("command", [
+    ["doctor", "prögramm"], ["doctor", "."], ["rules", "aclnnAdd"], ["abi", str(paths.STACKS["ascend"].libraries[-1])],
+    ["trace", "-o", "zwei.html", "./prögramm"], ["replay", "trace.json", "1"], ["manual"],
+], ids=lambda command: " ".join(command[:2]))  # fmt: skip
+def test_a_locale_whose_letters_are_not_those_of_utf_8(named_in_letters, command):
+    """Our files are UTF-8 whatever the locale is: C without Python's own change of it stands for GBK and Latin-1."""
+    strict = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    done = understudy(*command, env=strict, cwd=named_in_letters)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("command", ["env", "rules mcMalloc", "manual"])
 def test_a_full_disk_is_an_error_of_use(command):
     done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy {command} > /dev/full"], capture_output=True,
@@ -377,6 +397,16 @@ def test_demo():
 def test_demo_of_one_stack():
     done = understudy("demo", "--stack", "ascend")
     assert done.returncode == 0 and "soft_margin_loss_backward" in done.stdout
+
+
+def test_demo_in_a_folder_with_a_space(tmp_path):
+    """As a vendor writes it, the compile command has no quotes around its variables."""
+    odd = tmp_path / "a b"
+    odd.mkdir()
+    for part in paths.sdk().iterdir():
+        (odd / part.name).symlink_to(part)
+    done = understudy("demo", "--stack", "ftdsp", env={"UNDERSTUDY_SDK": str(odd)})
+    assert done.returncode == 0, done.stdout
 
 
 def test_demo_notices_wrong_numbers_and_broken_programs(tmp_path, monkeypatch, capsys):

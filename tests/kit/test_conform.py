@@ -270,6 +270,8 @@ def test_errors_of_use(tmp_path, monkeypatch, bytecode):
                         "no case fits 'no_such_case'")  # fmt: skip
     assert_error_of_use(understudy("conform", "test_mcdnn_handle", "--stack", "maca", "-k", "a b ("), "Wrong expression")
     assert_error_of_use(understudy("conform", "test_mcdnn", "--stack", "maca"), "test_mcdnn is no module of maca")
+    for seconds in ("0", "-1", "nan", "soon"):
+        assert_error_of_use(understudy("conform", "--timeout", seconds), "--timeout")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[[difference]]\ncase = 'x'\n")
     assert_error_of_use(understudy("conform", "--known", wrong), "needs case and why")
@@ -293,9 +295,11 @@ def test_patterns_of_known_differences(pattern, case_id, covered):
     assert conform.Known(pattern, "").covers(case_id) is covered
 
 
-def test_reports_are_files(bytecode):
-    done = understudy("conform", "test_mcdnn_handle", "-k", "mcdnnCreate", "--report", "/none/report", env=bytecode)
-    assert done.returncode == 2 and "cannot write /none/report" in done.stderr
+@pytest.mark.parametrize("option, place", [("--report", "/none/report"), ("--html", "/"), ("--junit", "/none/report")])
+def test_reports_are_files(bytecode, option, place):
+    """Which is found before the cases run."""
+    done = understudy("conform", "test_mcdnn_handle", "-k", "mcdnnCreate", option, place, env=bytecode)
+    assert_error_of_use(done, f"cannot write {place}")
 
 
 @pytest.mark.parametrize("end", ["no tests ran in 0.57s", "3 passed, 1 skipped in 2.8s", "1 deselected in 12.00s", "..F."])

@@ -144,6 +144,9 @@ def test_errors_of_use(tmp_path):
     text = tmp_path / "text"
     text.write_text("no program")
     assert_error_of_use(understudy("doctor", text), "is no ELF file")
+    for archive in (b"!<arch>\n", b"!<thin>\n"):
+        text.write_bytes(archive)
+        assert_error_of_use(understudy("doctor", text), "is an archive")
     assert_error_of_use(understudy("doctor", tmp_path / "absent"), "No such file")
     (tmp_path / "empty").mkdir()
     assert_error_of_use(understudy("doctor", tmp_path / "empty"), "directory without C or C++ sources")

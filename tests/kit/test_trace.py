@@ -269,6 +269,13 @@ def test_a_full_disk_is_told(tmp_path):
         table.write("/dev/full", "text")
 
 
+def test_a_place_that_cannot_be_written_is_told_before_the_program_runs(tmp_path):
+    for place in (tmp_path, tmp_path / "none" / "trace.json"):
+        done = understudy("trace", "-o", place, "touch", tmp_path / "ran")
+        assert_error_of_use(done, f"cannot write {place}")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_temporary_folder_with_a_space(tmp_path):
     odd = tmp_path / "with a space: and a colon"
     odd.mkdir()

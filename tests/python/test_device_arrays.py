@@ -1,6 +1,8 @@
 """Device arrays: what they are, views, exchange with NumPy and torch, operators that use them where they are."""
 
+import copy
 import gc
+import pickle
 
 import numpy
 import pytest
@@ -39,6 +41,34 @@ def test_an_array_is_its_values_and_frees_its_memory(stack):
     assert stack.array(numpy.float64(3)).numpy() == 3 and stack.array(numpy.empty((0, 3))).numpy().shape == (0, 3)
     with pytest.raises(TypeError, match="no length"):
         len(stack.array(1.0))
+
+
+@STACKS
+def test_objects_stay_in_python(stack):
+    """Their addresses, brought back later, would be taken for objects that are alive."""
+    for values in ([None], [{}], numpy.zeros(2, [("a", "O")])):
+        with pytest.raises(TypeError, match="addresses of Python's objects"):
+            stack.array(values)
+
+
+@STACKS
+@pytest.mark.parametrize("memory", ["device", "pinned"])
+def test_copies_have_memory_of_their_own(stack, memory):
+    made = stack.array(VALUES[:, ::2], memory=memory)
+    for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert again.memory.kind == memory and again.pointer != made.pointer
+        numpy.testing.assert_array_equal(again.numpy(), made.numpy(), strict=True)
+
+
+@pytest.mark.parametrize("call", [ascend.ops.gelu, maca.softmax_forward,
+                                  lambda x: maca.run("mcdnnSoftmaxForward", x=x, y=x)])  # fmt: skip
+def test_arrays_of_another_stack_are_refused(call):
+    """Without a fault, after which a MACA device does nothing until it is reset."""
+    own, other = (ascend, maca) if call is ascend.ops.gelu else (maca, ascend)
+    values = VALUES.copy()
+    with pytest.raises(TypeError, match=f"an array of {other.__name__.split('.')[1]}"):
+        call(other.array(values))
+    call(own.array(other.array(values)))
 
 
 KEYS = [0, -1, slice(1, 2), (slice(None), slice(0, 3, 2)), (Ellipsis, 1), (0, 1, 2), (None, slice(None), 0),

@@ -80,6 +80,11 @@ def test_a_filter_has_a_size():
         assert maca.run("mcdnnGetFilterSizeInBytes", filterDesc=made) == 4 * 3 * 2 * 2 * 4
 
 
+def test_functions_that_return_no_status():
+    assert maca.run("mcdnnGetVersion") == maca.lib.mcdnnGetVersion()
+    assert maca.run("mcdnnGetErrorString", status="MCDNN_STATUS_BAD_PARAM") == "MCDNN_STATUS_BAD_PARAM"
+
+
 def test_in_place():
     x = random(2, 3, 4, 5)
     expected = np.maximum(x, 0)
@@ -88,10 +93,27 @@ def test_in_place():
     np.testing.assert_array_equal(x, expected)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.array, lambda number: np.array(number, np.float32)],
+                         ids=["float32", "float64", "array", "float32 array"])  # fmt: skip
+def test_numbers_of_numpy_are_numbers(kind):
+    """For scaling factors, which the header declares as pointers, and for what it declares as numbers."""
+    x, y = random(2, 3, 4, 5), random(2, 3, 4, 5, seed=1)
+    expected = 2 * np.maximum(x, 0) + 0.5 * y
+    with maca.ActivationDescriptor("relu") as relu:
+        maca.run("mcdnnActivationForward", activationDesc=relu, x=x, y=y, alpha=kind(2), beta=kind(0.5))
+    np.testing.assert_array_equal(y, expected)
+    scale, bias, mean, variance = (np.full((1, 3, 1, 1), value, np.float32) for value in (2, 1, 0.5, 3.75))
+    maca.run("mcdnnBatchNormalizationForwardInference", mode=np.int64(maca.lib.MCDNN_BATCHNORM_SPATIAL), x=x, y=y,
+             bnScale=scale, bnBias=bias, estimatedMean=mean, estimatedVariance=variance, epsilon=kind(0.25))  # fmt: skip
+    np.testing.assert_allclose(y, x - 0.5 + 1, rtol=1e-6, atol=1e-6)
+
+
 def test_mistakes_are_told():
     x, y = random(2, 3, 4, 5), random(2, 3, 4, 6)
     with maca.ActivationDescriptor("relu") as relu, pytest.raises(StatusError, match="mcdnnActivationForward"):
         maca.run("mcdnnActivationForward", activationDesc=relu, x=x, y=y)
+    with pytest.raises(TypeError, match="aDesc: needed is an array or a descriptor, not list"):
+        maca.run("mcdnnAddTensor", A=[1.0], C=x)
     with pytest.raises(TypeError, match="no parameter z"):
         maca.run("mcdnnAddTensor", z=x)
 
@@ -121,13 +143,3 @@ def test_whole_numbers_may_be_numpys():
     with maca.ConvolutionDescriptor((0, 0), (1, 1)) as convolution:
         assert maca.run("mcdnnGetConvolutionForwardWorkspaceSize", xDesc=x, wDesc=w, convDesc=convolution, yDesc=y,
                         algo=np.int32(1)) == 0  # fmt: skip
-
-
-def test_functions_that_give_no_status():
-    assert maca.run("mcdnnGetVersion") == lib.mcdnnGetVersion()
-    assert maca.run("mcdnnGetErrorString", status=3) == "MCDNN_STATUS_BAD_PARAM"
-
-
-def test_what_is_no_array():
-    with pytest.raises(TypeError, match="aDesc: a list is no array"):
-        maca.run("mcdnnAddTensor", A=[[[[1.0]]]], C=random(1, 1, 1, 1))

@@ -476,6 +476,19 @@ def test_an_array_shorter_than_the_call_needs_is_refused(short):
     ftdsp.run("add", whole["x"][:2], whole["y"], whole["x"], 1200)  # of two that begin alike the longer counts
 
 
+def test_run_leaves_read_only_arrays_alone():
+    """Their memory may be that of a file, or of an object that nobody changes."""
+    data = bytes(16)
+    constant, x, out = numpy.frombuffer(data, numpy.float32), numpy.ones(4, numpy.float32), numpy.zeros(4, numpy.float32)
+    ftdsp.run("add", constant, x, out, 4)
+    numpy.testing.assert_array_equal(out, x)
+    with pytest.raises(ValueError, match="fp_add_s writes an array that is read-only"):
+        ftdsp.run("add", x, x, constant, 4)
+    with pytest.raises(ValueError, match="fp_split_s writes an array that is read-only"):
+        ftdsp.run("split", x, [out[:2], constant[:2]], 0, numpy.int32([4]), 1, 2, numpy.int32([2, 2]))
+    assert data == bytes(16)
+
+
 def test_run_refuses_what_does_not_fit():
     x = numpy.ones(4, numpy.float32)
     for arguments, error, words in [

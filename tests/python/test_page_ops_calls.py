@@ -75,3 +75,50 @@ def test_numbers_get_the_type_of_the_page():
     for one in (1, numpy.int64(1), numpy.int32(1), numpy.int8(1)):
         made = ops.quantized_batch_norm(x, zeros, ones, 0.5, one, numpy.float64(0.25), -2, 0.25)
         numpy.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i2", "i4", "i8", "c8", "c16"])
+def test_the_other_byte_order_is_the_same_type(kind):
+    x = numpy.arange(1, 7).reshape(2, 3).astype(kind)
+    other = x.astype(x.dtype.newbyteorder())
+    for left, right in ((other, x), (x, other), (other, other)):
+        numpy.testing.assert_array_equal(ops.add(left, right), x + x, strict=True)
+
+
+NUMBERS = [2.5, numpy.float16(2.5), numpy.float32(2.5), numpy.array(2.5), numpy.array(2.5, numpy.float32)]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: f"{type(number).__name__} {getattr(number, 'dtype', '')}")
+def test_a_number_of_any_kind_counts_for_the_result(number):
+    """A fraction makes float32 of integers, whoever brings it."""
+    made = ops.adds(numpy.arange(3, dtype=numpy.int32), number)
+    numpy.testing.assert_array_equal(made, numpy.float32([2.5, 3.5, 4.5]), strict=True)
+    assert ops.adds(numpy.ones(1, numpy.float32), numpy.complex64(1j)).dtype == numpy.complex64
+
+
+def test_lists_of_numbers_are_anything_that_has_them():
+    x = numpy.arange(12, dtype=numpy.float32).reshape(3, 4)
+    for dims in ([0], (0,), numpy.array([0]), range(1), (dim for dim in [0]), [numpy.int32(0)]):
+        numpy.testing.assert_array_equal(ops.reduce_sum(x, dims), x.sum(0))
+    numpy.testing.assert_array_equal(ops.reduce_sum(x, [0], numpy.True_), x.sum(0, keepdims=True))
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda x: ops.adds(x, x), TypeError, "other: needed is a number, not ndarray"),
+    (lambda x: ops.add(None, x), TypeError, "self: needed is an array, not NoneType"),
+    (lambda x: ops.adds(x, None), TypeError, "other: needed is a number, not NoneType"),
+    (lambda x: ops.adds(x, "2"), TypeError, "other: needed is a number, not str"),
+    (lambda x: ops.adds(x, 2**63), OverflowError, "too large"),
+    (lambda x: ops.adds(x, numpy.uint64(2**63)), OverflowError, "too large"),
+    (lambda x: ops.softmax(x, None), TypeError, "dim: needed is a number"),
+    (lambda x: ops.softmax(x, 1.5), TypeError, "dim: 'float' object"),
+    (lambda x: ops.reduce_sum(x, 0), TypeError, "dims: 'int' object is not iterable"),
+    (lambda x: ops.reduce_sum(x, [0.5]), TypeError, "dims: 'float' object"),
+    (lambda x: ops.cat(3, 0), TypeError, "tensors: 'int' object is not iterable"),
+    (lambda x: ops.foreach_add_scalar_list([x], ["a"]), TypeError, "scalars: needed is a number"),
+    (lambda x: ops.cast(x, "U1"), TypeError, "no counterpart in aclDataType"),
+    (lambda x: ops.ascend_quant(x, x, False, 1, 2), TypeError, "roundMode: needed is text, not int"),
+])  # fmt: skip
+def test_an_argument_that_does_not_fit_is_told_by_name(call, error, words):
+    with pytest.raises(error, match=words):
+        call(numpy.ones(3, numpy.float32))

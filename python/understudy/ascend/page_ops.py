@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import operator
 import re
 
 import numpy
@@ -19,7 +20,7 @@ from understudy.arrays import REDUCTIONS, code_of
 from understudy.ascend import ffi, lib, shapes
 from understudy.ascend import operator_text as text
 from understudy.ascend.array_shapes import MaskShape
-from understudy.ascend.runtime import DTYPES, Operation, Output
+from understudy.ascend.runtime import DTYPES, Operation, Output, dtype_code
 from understudy.device_array import as_operand
 from understudy.kit.names import nearest
 
@@ -27,12 +28,15 @@ ARRAYS = {"IA": ("int64_t[]", "aclCreateIntArray", "aclDestroyIntArray"),
           "FA": ("float[]", "aclCreateFloatArray", "aclDestroyFloatArray"),
           "BA": ("bool[]", "aclCreateBoolArray", "aclDestroyBoolArray")}  # fmt: skip
 _SCALAR_KINDS = [bool, int, float, complex]
+# What becomes of numbers that are no objects of the vendor's, and of the elements of its arrays.
+_PLAIN = {**dict.fromkeys(("i64", "i32", "i8", "u64", "u32", "b", "IA", "BA"), operator.index),
+          **dict.fromkeys(("d", "f", "FA"), float)}  # fmt: skip
 
 
 @functools.cache
 def operators() -> dict[str, dict]:
     """The operators with an element-wise or moving plan, by the name of their Python function."""
-    data = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())
+    data = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text("utf-8"))
     return {entry["python"]: entry for entry in data["operators"].values() if text.has_function(entry)}
 
 
@@ -42,18 +46,57 @@ def _listed(entry: dict, name: str) -> list[numpy.dtype]:
     return [numpy.dtype(text.TYPES[kind]) for kind in kinds if kind in text.TYPES]
 
 
+def _number(value):
+    """Python's or NumPy's number: itself, or the element of an array or tensor without axes."""
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    array = numpy.asarray(as_operand(value))
+    if array.ndim or array.dtype not in DTYPES:
+        raise TypeError(f"needed is a number, not {type(value).__name__} ({array.dtype}, {array.ndim} dimensions)")
+    return array[()]
+
+
+def _of_python(number):
+    return number.item() if isinstance(number, numpy.generic) else number
+
+
+def _converted(parameter: dict, value):
+    """What is no tensor, as the operator takes it; a mistake is told with the parameter's name."""
+    kind, plain = parameter["kind"], _PLAIN.get(parameter["kind"])
+    if value is None and parameter["optional"]:
+        return None
+    if parameter["name"] == "reduction" and isinstance(value, str):
+        value = code_of(value, REDUCTIONS, "reduction")
+    try:
+        if kind == "S":
+            return _number(value)
+        if kind == "SL":
+            return [_of_python(_number(item)) for item in value]
+        if kind in ARRAYS:
+            return [plain(_of_python(_number(item))) for item in value]
+        if plain is not None:
+            return plain(_of_python(_number(value)))
+        if kind == "str" and not isinstance(value, str):
+            raise TypeError(f"needed is text, not {type(value).__name__}")
+        if kind == "T" and value is None:
+            raise TypeError("needed is an array, not NoneType")
+        return list(value) if kind == "TL" else value
+    except TypeError as error:
+        raise TypeError(f"{parameter['name']}: {error}") from None
+
+
 def _scalar_type(value, listed: list[numpy.dtype]) -> numpy.dtype:
     """bool, int, float and complex become bool, int64, float64 and complex128, as PyTorch's adapter does. Where the page does
     not list that, a NumPy number's own type or the first of the same kind, if it is listed."""
-    natural = numpy.dtype(type(value.item() if isinstance(value, numpy.generic) else value))
+    natural = numpy.dtype(type(_of_python(value)))
     wanted = [natural, *([value.dtype] if isinstance(value, numpy.generic) else []),
               *(d for d in listed if d.kind == natural.kind)]  # fmt: skip
     return next((dtype for dtype in wanted if dtype in listed), natural)
 
 
 def _made_scalar(value, dtype: numpy.dtype):
-    data = numpy.array(value, dtype)
-    return lib.aclCreateScalar(ffi.cast("void *", data.ctypes.data), _dtype_code(dtype))
+    data = numpy.array(_of_python(value), dtype)  # an error where the type has no such number
+    return lib.aclCreateScalar(ffi.cast("void *", data.ctypes.data), dtype_code(dtype))
 
 
 def _scalar(op: Operation, value, listed: list[numpy.dtype]):
@@ -62,25 +105,19 @@ def _scalar(op: Operation, value, listed: list[numpy.dtype]):
     return made
 
 
-def _scalars(op: Operation, values):
+def _scalars(op: Operation, values: list):
     """The list owns its scalars. They are of one type: a float among them makes all floats."""
-    values = [value.item() if isinstance(value, numpy.generic) else value for value in values]
     kind = numpy.dtype(max((type(value) for value in values), key=_SCALAR_KINDS.index, default=float))
     made = lib.aclCreateScalarList(ffi.new("aclScalar *[]", [_made_scalar(value, kind) for value in values]), len(values))
     op.callback(lib.aclDestroyScalarList, made)
     return made
 
 
-def _array(op: Operation, kind: str, values):
+def _array(op: Operation, kind: str, values: list):
     ctype, create, destroy = ARRAYS[kind]
-    values = list(values)
     made = getattr(lib, create)(ffi.new(ctype, values), len(values))
     op.callback(getattr(lib, destroy), made)
     return made
-
-
-def _dtype_code(value) -> int:
-    return getattr(lib, DTYPES[numpy.dtype(value)])
 
 
 # Types that a page gives a result whatever the inputs are.
@@ -151,7 +188,7 @@ def _promoted(dtypes: list[numpy.dtype], values: dict) -> numpy.dtype:
 
 
 def _with_scalars(dtype: numpy.dtype, scalars: list) -> numpy.dtype:
-    for value in scalars:
+    for value in map(_of_python, scalars):
         if isinstance(value, complex) and dtype.kind != "c":
             dtype = numpy.dtype(numpy.complex128 if dtype == numpy.float64 else numpy.complex64)
         elif isinstance(value, float) and dtype.kind in "iub":
@@ -210,7 +247,7 @@ MADE = {
     "T": Operation.input,
     "TL": Operation.inputs,
     "SL": _scalars,
-    "dt": lambda op, value: _dtype_code(value),
+    "dt": lambda op, value: dtype_code(value),
     "str": lambda op, value: ffi.new("char[]", value.encode()),
 }
 
@@ -219,13 +256,6 @@ def _changed(op: Operation, parameter: dict, given) -> Output | None:
     if given is None:
         return None
     return op.changed(given) if parameter["kind"] == "T" else op.changed_list(given)
-
-
-def _usual(name: str, value, arrays: dict):
-    """A reduction by its name, and a type that follows the first array."""
-    if name == "reduction" and isinstance(value, str):
-        return code_of(value, REDUCTIONS, name)
-    return next(iter(arrays.values())).dtype if name == "dtype" and value is None else value
 
 
 def _room(op: Operation, parameter: dict, shape, dtypes: list[numpy.dtype]) -> Output | None:
@@ -239,10 +269,12 @@ def _room(op: Operation, parameter: dict, shape, dtypes: list[numpy.dtype]) -> O
 
 def _call(entry: dict, values: dict, out_dtype, out_shape):
     parameters = entry["parameters"]
+    values = {p["name"]: _converted(p, values[p["name"]]) for p in parameters if p["name"] in values}
     arrays = {p["name"]: _operand(p, values[p["name"]]) for p in parameters
               if p["kind"] in text.TENSORS and values.get(p["name"]) is not None}  # fmt: skip
-    values = {name: _usual(name, value, arrays) for name, value in values.items()}
     scalars = {p["name"]: values[p["name"]] for p in parameters if p["kind"] == "S" and values.get(p["name"]) is not None}
+    if "dtype" in values and values["dtype"] is None:
+        values["dtype"] = next(iter(arrays.values())).dtype
     sizes = {**{name: _shape_value(entry, name, value) for name, value in arrays.items()},
              **{name: value for name, value in values.items() if name not in arrays}}  # fmt: skip
     promoting = [name for check in entry["checks"] if check[0] == "promote" for name in check[1:] if name in scalars]

@@ -10,7 +10,7 @@ import numpy
 
 from understudy.arrays import dtype_table
 from understudy.ascend import call, ffi, lib
-from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array
+from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array, owned
 from understudy.errors import StatusError
 
 DTYPES = dtype_table(
@@ -169,17 +169,21 @@ class Stream(Handle):
         call("aclrtStreamWaitEvent", self.handle, event.handle)
 
 
+def dtype_code(dtype) -> int:
+    constant = DTYPES.get(numpy.dtype(dtype))
+    if constant is None:
+        raise TypeError(f"dtype {dtype} has no counterpart in aclDataType")
+    return getattr(lib, constant)
+
+
 def _created(array: DeviceArray, layout: int = lib.ACL_FORMAT_ND):
     """A new tensor of a device array."""
-    constant = DTYPES.get(array.dtype)
-    if constant is None:
-        raise TypeError(f"dtype {array.dtype} has no counterpart in aclDataType")
-    rank = len(array.shape)
+    code, rank = dtype_code(array.dtype), len(array.shape)
     shape, strides = ffi.new("int64_t[]", array.shape), ffi.new("int64_t[]", array.element_strides)
     storage_shape = ffi.new("int64_t[]", [array.extent])
     address = ffi.cast("void *", array.pointer)
     tensor = lib.aclCreateTensor(
-        shape, rank, getattr(lib, constant), strides, 0, layout, storage_shape, 1, address
+        shape, rank, code, strides, 0, layout, storage_shape, 1, address
     )
     if tensor == ffi.NULL:
         raise MemoryError("aclCreateTensor returned NULL")
@@ -222,7 +226,7 @@ class Operation(contextlib.ExitStack):
         """A device array itself; of others a copy, strided views stay such."""
         if isinstance(array, DeviceArray):
             self.on_device = True
-            return array
+            return owned(SPACE, array)
         made = make_array(SPACE, array)
         self._kept.append(made)
         return made

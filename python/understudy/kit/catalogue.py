@@ -60,7 +60,7 @@ def files() -> list[pathlib.Path]:
 def contents() -> dict[pathlib.Path, dict]:
     """What each catalogue says: "library", and lists of "rule" and "choice"."""
     readers = {".toml": toml.loads, ".json": json.loads}
-    return {file: readers[file.suffix](file.read_text()) for file in files()}
+    return {file: readers[file.suffix](file.read_text("utf-8")) for file in files()}
 
 
 def stack_of(file: pathlib.Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import collections
 import dataclasses
 import json
@@ -32,6 +33,12 @@ COLOURS = {**dict.fromkeys(BAD, "red"), **dict.fromkeys((ROUNDS, "fixed", "unuse
 AT_EXIT = "at the end of the process"
 
 
+def _seconds(text: str) -> float:
+    if not (seconds := float(text)) > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return seconds
+
+
 def add_arguments(parser) -> None:
     parser.add_argument("modules", nargs="*", metavar="MODULE",
                         help="only these, as test_mcdnn_softmax; without: all of the stacks")  # fmt: skip
@@ -44,7 +51,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("--junit", metavar="FILE", help="the same as JUnit's XML")
     parser.add_argument("--html", metavar="FILE", help="the same as a page for a browser")
     parser.add_argument("--isolate", action="store_true", help="one process per case: slow, nothing carries over")
-    parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS",
+    parser.add_argument("--timeout", type=_seconds, default=300, metavar="SECONDS",
                         help="a case that takes longer is ended and counted as hung (default: 300)")  # fmt: skip
     parser.epilog = "Exit status: 0 when every case passed, was skipped or is a known difference, else 1."
 
@@ -95,7 +102,7 @@ def read_known(path: str | None) -> list[Known]:
     if path is None:
         return []
     try:
-        content = toml.loads(pathlib.Path(path).read_text())
+        content = toml.loads(pathlib.Path(path).read_text("utf-8"))
         return [Known(entry["case"], entry["why"]) for entry in content.get("difference", [])]
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
@@ -197,7 +204,7 @@ def ending(status: int) -> str:
 
 def run_worker(run: Run, progress) -> bool:
     """Runs cases until the child ends. Returns whether there may be more."""
-    with open(run.log, "w+") as log:
+    with open(run.log, "w+", encoding="utf-8", errors="replace") as log:
         worker = Worker(run, log)
         current, finished, hung = "", False, False
         before = len(run.cases)
@@ -349,6 +356,8 @@ def run(options) -> int:
         from understudy.kit import conform_worker
     except ImportError:
         raise UsageError("pytest is not installed: pip install 'understudy-abi[conform]'") from None
+    for place in filter(None, (options.report, options.junit, options.html)):
+        table.check_place(place)
     known = read_known(options.known)
     target = assign([path for group in options.lib for path in group], options.stack)
     stacks = options.stack or list(target) or list(STACKS)

@@ -30,7 +30,7 @@ td, th { border: 1px solid #bbb; padding: 2px 8px; text-align: left; vertical-al
 
 def processor() -> str:
     try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        lines = pathlib.Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:
         lines = []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())

@@ -41,7 +41,7 @@ class Reporter:
 
     def pytest_ignore_collect(self, collection_path):
         """Modules that compile programs, or look into our libraries, are no cases of the ABI alone."""
-        if collection_path.suffix == ".py" and NEEDS_SOURCES.search(collection_path.read_text()):
+        if collection_path.suffix == ".py" and NEEDS_SOURCES.search(collection_path.read_text("utf-8")):
             return True
         return None
 

@@ -34,6 +34,8 @@ class Facts:
 
 def open_elf(path: pathlib.Path, file) -> ELFFile:
     """Raises UsageError for what is no ELF file."""
+    if file.read(7) in (b"!<arch>", b"!<thin>"):
+        raise UsageError(f"{path} is an archive: `ar x {path}` takes its objects out, and these can be read")
     try:
         return ELFFile(file)
     except ELFError as error:

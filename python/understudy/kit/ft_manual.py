@@ -170,7 +170,7 @@ def _operator(key: str, entry: dict) -> Operator:
 
 def read(file: pathlib.Path) -> tuple[list[Operator], dict[str, list[str]]]:
     """The operators, and the headers that only include others."""
-    content = toml.loads(file.read_text())
+    content = toml.loads(file.read_text("utf-8"))
     aliases = content.pop("aliases", {})
     return [_operator(key, entry) for key, entry in content.items()], aliases
 

@@ -306,7 +306,7 @@ def build(folder: pathlib.Path) -> pathlib.Path:
 
 def _compile(text: str, folder: pathlib.Path) -> pathlib.Path:
     file, library = folder / "interposer.c", folder / "libunderstudy-calls.so"
-    file.write_text(text)
+    file.write_text(text, "utf-8")
     command = [*toolchain.compiler("c"), "-w", "-O0", "-shared", "-fPIC", str(file), "-o", str(library), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

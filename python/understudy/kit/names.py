@@ -34,14 +34,14 @@ class Name:
 
 @functools.cache
 def _content(stack: str) -> dict:
-    return toml.loads((FOLDER / f"{stack}.toml").read_text())
+    return toml.loads((FOLDER / f"{stack}.toml").read_text("utf-8"))
 
 
 @functools.cache
 def _groups(stack: str) -> list[dict]:
     """The groups of every file of a stack; what ascend_operators.toml says of an operator comes first."""
     files = sorted(FOLDER.glob(f"{stack}*.toml"), reverse=True)
-    return [group for file in files for group in toml.loads(file.read_text()).get("group", [])]
+    return [group for file in files for group in toml.loads(file.read_text("utf-8")).get("group", [])]
 
 
 def _phases(operators: list[str]) -> list[str]:

@@ -47,7 +47,7 @@ class Prototype:
 
 def _header_text(stack: str) -> str:
     root = STACKS[stack].root / "include"
-    text = "\n".join(file.read_text() for file in sorted(root.rglob("*.h")))
+    text = "\n".join(file.read_text("utf-8") for file in sorted(root.rglob("*.h")))
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
     return re.sub(r"//[^\n]*|^\s*#.*$", " ", text, flags=re.MULTILINE)
 

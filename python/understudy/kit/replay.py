@@ -127,7 +127,7 @@ def words(digits: str) -> list[int]:
 def load(trace: str) -> list[Call]:
     no_timeline = UsageError(f"{trace} is no timeline of `understudy trace`")
     try:
-        content = json.loads(pathlib.Path(trace).read_text())
+        content = json.loads(pathlib.Path(trace).read_text("utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {trace}: {error.strerror}") from None
     except (ValueError, RecursionError):
@@ -264,7 +264,7 @@ def reproducer(calls: list[Call], number: int) -> str:
 def compile_and_run(source: str) -> int:
     with tempfile.TemporaryDirectory(prefix="understudy-replay-") as name:
         file, program = pathlib.Path(name) / "replay.c", pathlib.Path(name) / "replay"
-        file.write_text(source)
+        file.write_text(source, "utf-8")
         stacks = list(STACKS.values())
         command = [*toolchain.compiler("c"), "-w", str(file), "-o", str(program), *toolchain.flags(stacks),
                    *toolchain.libraries(stacks)]  # fmt: skip

@@ -32,7 +32,7 @@ def files(path: pathlib.Path) -> list[pathlib.Path] | None:
 
 def read(file: pathlib.Path) -> str:
     try:
-        return file.read_text(errors="replace")
+        return file.read_text("utf-8", "replace")
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from None
 
@@ -55,7 +55,7 @@ def headers(texts: list[str]) -> dict[str, str]:
 @functools.cache
 def header_words() -> set[str]:
     """Every identifier of our headers: types, constants and macros look like functions too."""
-    texts = [file.read_text() for stack in STACKS.values() for file in (stack.root / "include").rglob("*.h")]
+    texts = [file.read_text("utf-8") for stack in STACKS.values() for file in (stack.root / "include").rglob("*.h")]
     return set(re.findall(r"[A-Za-z_]\w*", "\n".join(texts)))
 
 

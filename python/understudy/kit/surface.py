@@ -124,7 +124,7 @@ def locked(version: str) -> dict:
     file = FOLDER / f"{version}.json"
     if not file.is_file():
         raise UsageError(f"no ABI lock of version {version!r}; there are: {', '.join(versions()) or 'none'}")
-    return json.loads(file.read_text())
+    return json.loads(file.read_text("utf-8"))
 
 
 def text(surface: dict) -> str:
@@ -159,10 +159,10 @@ def write_lock(folder: pathlib.Path) -> pathlib.Path:
     """Writes the lock of this version. A lock never changes: another ABI is another version."""
     file = folder / f"{__version__}.json"
     now = text(current())
-    if file.exists() and file.read_text() != now:
-        first = differences(json.loads(file.read_text()), current())[0]
+    if file.exists() and file.read_text("utf-8") != now:
+        first = differences(json.loads(file.read_text("utf-8")), current())[0]
         raise UsageError(f"{file} says otherwise ({first}): raise the version in pyproject.toml and CMakeLists.txt, "
                          f"or delete the file if {__version__} was never published")  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(now)
+    file.write_text(now, "utf-8")
     return file

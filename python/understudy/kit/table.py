@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import shutil
@@ -56,9 +57,10 @@ def write(path, text: str) -> None:
     path = pathlib.Path(path)
     try:
         if path.exists() and not path.is_file():  # a pipe or a device
-            path.write_text(text)
+            path.write_text(text, "utf-8", "surrogateescape")
             return
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="surrogateescape", dir=path.parent,
+                                         prefix=f".{path.name}.", delete=False) as file:  # fmt: skip
             try:
                 file.write(text)
                 file.close()
@@ -67,6 +69,18 @@ def write(path, text: str) -> None:
             except BaseException:
                 pathlib.Path(file.name).unlink(missing_ok=True)
                 raise
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def check_place(path) -> None:
+    """Before long work whose result will be written there: the same errors as later, but for a full disk."""
+    path = pathlib.Path(path)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.is_file() or not path.exists():
+            tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 

@@ -84,7 +84,7 @@ def record(program: list[str]) -> tuple[list[dict], int, int]:
             status = subprocess.run(program, env=environment).returncode
         except OSError as error:  # for another architecture, say
             raise UsageError(f"cannot run {program[0]!r}: {error.strerror}") from None
-        text = lines.read_text(errors="replace") if lines.exists() else ""
+        text = lines.read_text("utf-8", "replace") if lines.exists() else ""
     return *events_of(text.splitlines()), status
 
 
@@ -124,6 +124,7 @@ def run(options) -> int:
     arguments, output = options.arguments, options.output
     if len(arguments) >= 2 and arguments[0] in ("-o", "--output"):
         output, arguments = arguments[1], arguments[2:]
+    table.check_place(output)
     events, damaged, status = record([options.program, *arguments])
     if not events:
         raise UsageError(f"{options.program} called no function of the stacks" + (f" and {ending(status)}" if status else ""))

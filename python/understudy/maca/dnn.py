@@ -8,7 +8,7 @@ import threading
 import numpy
 
 from understudy.arrays import code_of, contiguous_strides, dtype_table, pointer
-from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array
+from understudy.device_array import DeviceArray, Handle, Memory, Space, make_array, owned
 from understudy.maca import call, ffi, lib
 
 DTYPES = dtype_table(
@@ -291,7 +291,7 @@ class Operation(contextlib.ExitStack):
 
     def input(self, array):
         """Descriptor and device address of an array; a strided view stays one. A device array is used where it is."""
-        made = array if isinstance(array, DeviceArray) else make_array(SPACE, array)
+        made = owned(SPACE, array) if isinstance(array, DeviceArray) else make_array(SPACE, array)
         self._kept.append(made)
         descriptor = self.enter_context(TensorDescriptor(made.shape, made.dtype, made.element_strides))
         return descriptor.handle, ffi.cast("void *", made.pointer)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy
 
-from understudy.arrays import contiguous_strides, storage_of
-from understudy.device_array import DeviceArray, as_operand
+from understudy.arrays import as_array, contiguous_strides, storage_of
+from understudy.device_array import DeviceArray, owned
 from understudy.kit.prototypes import SCALING_FACTORS, prototype
 from understudy.maca import call, ffi, lib
-from understudy.maca.dnn import DTYPES, LOWEST_RANK, Descriptor, Operation, TensorDescriptor, session
+from understudy.maca.dnn import DTYPES, LOWEST_RANK, SPACE, Descriptor, Operation, TensorDescriptor, session
 
 # Which array a tensor descriptor describes, where their names do not say so.
 DESCRIBED = {
@@ -245,12 +245,14 @@ class PreparedCall:
         if unknown := sorted(set(arguments) - names):
             raise TypeError(f"{function} has no parameter {', '.join(unknown)}; it has {', '.join(sorted(names))}")
         # One array for a tensor that is given twice, which means in place.
-        taken = {id(value): as_operand(value) for value in arguments.values()
+        taken = {id(value): value if isinstance(value, DeviceArray) else as_array(value) for value in arguments.values()
                  if hasattr(value, "dtype") and hasattr(value, "shape")
                  and not isinstance(value, (Descriptor, numpy.generic))}  # fmt: skip
         self.function, self.operation = function, Operation()
         self._gives_status = found.result == ffi.typeof("mcdnnStatus_t")
-        self.given = {name: taken.get(id(value), value) for name, value in arguments.items()}
+        numbers = {parameter.name for parameter in parameters if not parameter.is_pointer} | SCALING_FACTORS
+        self.given = {name: value.item() if name in numbers and hasattr(value, "item") and value.ndim == 0
+                      else taken.get(id(value), value) for name, value in arguments.items()}  # fmt: skip
         self._memory: list[tuple[numpy.ndarray, object, object]] = []  # array, its storage, device address
         self._written: list[tuple[numpy.ndarray, object, object]] = []
         self._results: dict[str, object] = {}
@@ -273,7 +275,7 @@ class PreparedCall:
         self.operation.close()
 
     def __call__(self) -> None:
-        """The call and the wait for it."""
+        """The call and the wait for it. The few functions that return no status give what they return."""
         if not self._gives_status:
             value = getattr(lib, self.function)(*self.values)
             self._results[self.function] = [ffi.string(value).decode() if isinstance(value, ffi.CData) else value]
@@ -297,7 +299,7 @@ class PreparedCall:
         if isinstance(value, Descriptor):
             return value.handle
         if isinstance(value, DeviceArray):
-            return ffi.cast("void *", value.pointer)
+            return ffi.cast("void *", owned(SPACE, value).pointer)
         if isinstance(value, numpy.ndarray):
             if self._is_host(parameter):
                 return self._host(value, parameter)
@@ -328,7 +330,7 @@ class PreparedCall:
         if isinstance(described, Descriptor):
             return described.handle
         if not hasattr(described, "shape"):
-            raise TypeError(f"{name}: a {type(described).__name__} is no array")
+            raise TypeError(f"{name}: needed is an array or a descriptor, not {type(described).__name__}")
         strides = described.element_strides if isinstance(described, DeviceArray) else storage_of(described).strides
         made = TensorDescriptor(described.shape, described.dtype, strides, self._least_rank)
         return self.operation.enter_context(made).handle
