@@ -18,10 +18,14 @@ def values(dtype: str, shape: tuple[int, ...], seed: int) -> numpy.ndarray:
     return numpy.random.default_rng(seed).uniform(-4, 4, shape).astype(numpy.float32).astype(TYPES[dtype])
 
 
-def one(op: Operation):
-    scalar = ascend.lib.aclCreateScalar(ascend.ffi.new("int64_t *", 1), ascend.lib.ACL_INT64)
+def whole(op: Operation, number: int):
+    scalar = ascend.lib.aclCreateScalar(ascend.ffi.new("int64_t *", number), ascend.lib.ACL_INT64)
     op.callback(ascend.lib.aclDestroyScalar, scalar)
     return scalar
+
+
+def one(op: Operation):
+    return whole(op, 1)
 
 
 def axes_array(op: Operation, axes: list[int]):

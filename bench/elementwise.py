@@ -4,7 +4,7 @@ import contextlib
 from functools import partial
 
 import numpy
-from aclnn import ELEMENTS, Out, called, one, running, values
+from aclnn import ELEMENTS, Out, called, one, running, values, whole
 from cases import Case, Row, peer, shaped_rows, to_torch, torch
 
 from understudy import ascend
@@ -48,10 +48,11 @@ def transposed(dtype: str):
 
 
 @contextlib.contextmanager
-def unary(dtype: str, name: str, function):
+def unary(dtype: str, name: str, function, scalars):
     x = values(dtype, (ELEMENTS,), 1)
     with Operation() as op:
-        run = running(op, name, [op.input(x), op.output(x.shape, x.dtype).tensor])
+        numbers = [whole(op, number) for number in scalars]
+        run = running(op, name, [op.input(x), *numbers, op.output(x.shape, x.dtype).tensor])
 
         def with_torch():
             data = to_torch(x)
@@ -92,8 +93,9 @@ def list_of_small_tensors(dtype: str):
         yield Case(run, peer(with_torch), 2 * moved, moved)
 
 
-UNARY = {  # aims: transcendental maps are bound by arithmetic
+UNARY = {  # function, aim, scalars; transcendental maps are bound by arithmetic
     "aclnnRelu": (lambda x, out: torch.ops.aten.clamp_min.out(x, 0, out=out), 0.85),
+    "aclnnClamp": (lambda x, out: torch.clamp(x, -1, 1, out=out), 0.85, -1, 1),
     "aclnnExp": (lambda x, out: torch.exp(x, out=out), 0.0),
     "aclnnSigmoid": (lambda x, out: torch.sigmoid(x, out=out), 0.0),
     "aclnnTanh": (lambda x, out: torch.tanh(x, out=out), 0.0),
@@ -112,7 +114,7 @@ def rows() -> list[Row]:
         found += shaped_rows(f"add{kind}", dtypes, label, make, *([aim, 1.0] if aim else []))
     found += shaped_rows("quotient", ["complex64"], label, quotient, 0.7, 1.0)
     found += shaped_rows("add of a list", ["float32", "float16"], f"{LIST} small", list_of_small_tensors)
-    for name, (function, aim) in UNARY.items():
-        make = partial(unary, name=name, function=function)
+    for name, (function, aim, *scalars) in UNARY.items():
+        make = partial(unary, name=name, function=function, scalars=scalars)
         found += shaped_rows(name.removeprefix("aclnn").lower(), ["float32", "float16"], label, make, aim, 1.0)
     return found

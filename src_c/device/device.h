@@ -221,6 +221,9 @@ IpcStatus us_event_share(Event *event, uint64_t *key);
 IpcStatus us_event_import(Context *context, uint64_t key, Event **event, Explanation *why);
 bool us_event_destroy(Event *event);      /* does not block; queued records and waits keep what they need. False: was not alive */
 Event *us_event_of_handle(const void *handle);
+/* As us_event_destroy, but the record of the event can still be waited for, until a few hundred others have retired. */
+bool us_event_retire(Event *event);
+Event *us_event_retired(const void *handle); /* to be waited for; NULL: none of those */
 
 bool us_event_record(Event *event, Stream *stream); /* false: no memory */
 bool us_event_reset(Event *event, Stream *stream);  /* queued: afterwards the event is as never recorded */

@@ -1,6 +1,7 @@
 /* Events. Each record has a number; an event is complete when the latest record has run. */
 #include "device/event_state.h"
 
+#include "report/fork.h"
 #include "report/grace.h"
 
 #include <stdlib.h>
@@ -77,6 +78,53 @@ bool us_event_destroy(Event *public)
         us_event_let_go(event);
     }
     return alive;
+}
+
+/* ---- destroyed, and still waited for ---- */
+
+/* A ring of the latest, held, with the handles that they had. */
+enum { RETIRED_EVENTS = 256 };
+static EventState *retired[RETIRED_EVENTS];
+static uint32_t oldest_retired = 0;
+static pthread_mutex_t retired_lock = PTHREAD_MUTEX_INITIALIZER;
+
+__attribute__((constructor)) static void guard_retired(void)
+{
+    us_fork_waits_for(&retired_lock);
+}
+
+/* Takes over a reference; the oldest one is let go. */
+static void keep_retired(EventState *event)
+{
+    pthread_mutex_lock(&retired_lock);
+    EventState *former = retired[oldest_retired];
+    retired[oldest_retired] = event;
+    oldest_retired = (oldest_retired + 1) % RETIRED_EVENTS;
+    pthread_mutex_unlock(&retired_lock);
+    if (former != NULL) {
+        us_event_let_go(former);
+    }
+}
+
+bool us_event_retire(Event *public)
+{
+    EventState *event = event_state(public);
+    if (!us_event_is_shared(event) && !atomic_load(&event->captured) && us_event_recorded(public) &&
+        us_event_hold(event)) {
+        keep_retired(event); /* before the handle ends: there is no moment at which neither is found */
+    }
+    return us_event_destroy(public);
+}
+
+Event *us_event_retired(const void *handle)
+{
+    Event *found = NULL;
+    pthread_mutex_lock(&retired_lock);
+    for (int i = 0; i < RETIRED_EVENTS && found == NULL; i++) {
+        found = retired[i] != NULL && retired[i]->public.handle == handle ? &retired[i]->public : NULL;
+    }
+    pthread_mutex_unlock(&retired_lock);
+    return found;
 }
 
 /* ---- of several processes ---- */

@@ -136,6 +136,44 @@ def test_wait_status():
     ok(lib.aclrtDestroyEvent(event))
 
 
+def test_a_stream_may_wait_for_the_record_of_an_event_that_has_just_been_destroyed():
+    """PyTorch's adapter has a queue for each device: that of one may destroy the event before that of the other waits."""
+    event = create("ex")
+    with gate() as closed, stream() as first, stream() as second, memory(64) as block:
+        ok(lib.aclrtStreamWaitEvent(first, closed.handle))
+        ok(lib.aclrtMemsetAsync(block, 64, 1, 64, first))
+        ok(lib.aclrtRecordEvent(event, first))
+        ok(lib.aclrtDestroyEvent(event))
+        ok(lib.aclrtStreamWaitEvent(second, event))
+        ok(lib.aclrtMemsetAsync(block, 64, 2, 64, second))
+        assert query(second) == 1
+        assert lib.aclrtRecordEvent(event, second) == lib.aclrtSynchronizeEvent(event) == 107017
+        closed.open()
+        ok(lib.aclrtSynchronizeStream(second))
+        assert download(block, 64) == bytes([2] * 64)
+        ok(lib.aclrtStreamWaitEvent(second, event))
+        ok(lib.aclrtSynchronizeStream(second))
+
+
+def test_other_destroyed_events_are_not_waited_for(form):
+    event = create(form)
+    with stream() as made:
+        if form != "ex":  # of that form, only one that was never recorded
+            ok(lib.aclrtRecordEvent(event, made))
+        ok(lib.aclrtDestroyEvent(event))
+        assert lib.aclrtStreamWaitEvent(made, event) == 107017
+
+
+def test_an_event_destroyed_long_ago_is_not_waited_for():
+    with stream() as made:
+        events = [create("ex") for _ in range(257)]
+        for event in events:
+            ok(lib.aclrtRecordEvent(event, made))
+            ok(lib.aclrtDestroyEvent(event))
+        ok(lib.aclrtSynchronizeStream(made))
+        assert [lib.aclrtStreamWaitEvent(made, event) for event in events] == [107017] + [0] * 256
+
+
 def test_a_destroyed_event_still_orders_what_was_queued():
     event = create("plain")
     with gate() as closed, stream() as first, stream() as second, memory(64) as block:

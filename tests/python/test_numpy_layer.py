@@ -148,6 +148,19 @@ def test_embedding_refusals():
         ascend.ops.embedding(grad, indices.astype(numpy.uint8))
 
 
+@pytest.mark.parametrize("name, arguments, sentence", [
+    ("max_pool2d_with_mask", ([2, 2], [2, 2], [0, 0], [2, 2]), "dilation is 2; it must be 1"),
+    ("upsample_nearest2d_v2", ([0, 4], 1.0, 1.0), "outputSize is 0; it must be 1 or more"),
+    ("matmul", (numpy.ones((8, 3), numpy.float32), 9), "cubeMathType is 9; it must be 0 to 4"),
+    ("im2col", ([2, 2, 2], [1, 1], [0, 0], [1, 1]), "kernelSize has 3 entries; it needs 2"),
+    ("mv", (numpy.ones(8, numpy.float32),), "self is [1,2,8,8], 4 dimensions; it needs 2"),
+])  # fmt: skip
+def test_a_refusal_tells_the_bounds_in_words(name, arguments, sentence):
+    with pytest.raises(StatusError) as caught:
+        getattr(ascend.ops, name)(numpy.ones((1, 2, 8, 8), numpy.float32), *arguments)
+    assert caught.value.text == sentence
+
+
 @pytest.mark.parametrize("make, end", [("aclrtMalloc", "aclrtFree"), ("aclCreateTensor", "aclDestroyTensor")])
 def test_what_is_made_is_freed(monkeypatch, make, end):
     counts = {make: 0, end: 0}

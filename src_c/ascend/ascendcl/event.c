@@ -72,9 +72,19 @@ aclError aclrtDestroyEvent(aclrtEvent event)
 {
     Call call = us_call_begin("aclrtDestroyEvent");
     Event *found = require_event(&call, event);
-    us_require(&call, us_event_destroy(found), "event", "dead", ACL_ERROR_RT_INVALID_HANDLE,
+    const bool destroyed = call.status == 0 && (found->vendor_state[EVENT_FORM] == EVENT_EX ? us_event_retire(found)
+                                                                                            : us_event_destroy(found));
+    us_require(&call, destroyed, "event", "dead", ACL_ERROR_RT_INVALID_HANDLE,
                "event %p has just been destroyed by another thread", event);
     return acl_end(&call);
+}
+
+/* PyTorch's adapter has a queue and a thread for each device. When work of two devices depends on each other, one of them
+ * records and destroys an event, and the other may come to wait for it a moment later. A card takes that. */
+static Event *require_event_to_wait_for(Call *call, aclrtEvent handle)
+{
+    Event *retired = call->status == 0 && us_event_of_handle(handle) == NULL ? us_event_retired(handle) : NULL;
+    return retired != NULL ? retired : require_event(call, handle);
 }
 
 /* ---- as work of a stream ---- */
@@ -174,7 +184,7 @@ static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
 {
     Call call = us_call_begin("aclrtStreamWaitEvent");
-    Event *found = require_event(&call, event);
+    Event *found = require_event_to_wait_for(&call, event);
     wait_for_event(&call, stream, found, 0);
     return acl_end(&call);
 }

@@ -4,7 +4,23 @@
 #include "ascend/common/promotion.h"
 #include "tensor/convert.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { BOUNDS_TEXT_SIZE = 48 };
+
+/* "2", "1 or more", "1 to 3" */
+static const char *bounds_text(int64_t lowest, int64_t highest, char *text)
+{
+    if (lowest == highest) {
+        snprintf(text, BOUNDS_TEXT_SIZE, "%lld", (long long)lowest);
+    } else if (highest == INT64_MAX) {
+        snprintf(text, BOUNDS_TEXT_SIZE, "%lld or more", (long long)lowest);
+    } else {
+        snprintf(text, BOUNDS_TEXT_SIZE, "%lld to %lld", (long long)lowest, (long long)highest);
+    }
+    return text;
+}
 
 DTypeSet op_float_dtypes(const OpCall *op)
 {
@@ -30,11 +46,12 @@ void op_require_same_dtype(OpCall *op, const Operand *operand, const Operand *mo
 
 void op_require_rank(OpCall *op, const Operand *operand, int32_t lowest, int32_t highest)
 {
-    char text[SHAPE_TEXT_SIZE];
+    char text[SHAPE_TEXT_SIZE], bounds[BOUNDS_TEXT_SIZE];
     const View *view = &operand->view;
     op_require(op, !op_given(operand) || (view->rank >= lowest && view->rank <= highest), operand->name, "rank", op->invalid,
-               "%s is %s, %d dimensions; it needs %d to %d", operand->name,
-               us_shape_text(view->rank, view->shape, text, sizeof text), (int)view->rank, (int)lowest, (int)highest);
+               "%s is %s, %d dimensions; it needs %s", operand->name,
+               us_shape_text(view->rank, view->shape, text, sizeof text), (int)view->rank,
+               bounds_text(lowest, highest, bounds));
 }
 
 int64_t op_elements(const Operand *operand)
@@ -472,15 +489,16 @@ uint32_t op_require_dims(OpCall *op, IntArguments dims, int32_t rank)
 
 void op_require_range(OpCall *op, const char *name, int64_t value, int64_t lowest, int64_t highest)
 {
-    op_require(op, value >= lowest && value <= highest, name, "range", op->invalid,
-               "%s is %lld; it may be %lld to %lld", name, (long long)value, (long long)lowest, (long long)highest);
+    char bounds[BOUNDS_TEXT_SIZE];
+    op_require(op, value >= lowest && value <= highest, name, "range", op->invalid, "%s is %lld; it must be %s", name,
+               (long long)value, bounds_text(lowest, highest, bounds));
 }
 
 void op_require_length(OpCall *op, const char *name, int64_t count, int64_t lowest, int64_t highest)
 {
-    op_require(op, count >= lowest && count <= highest, name, "length", op->invalid,
-               "%s has %lld entries; it needs %lld to %lld", name, (long long)count, (long long)lowest,
-               (long long)highest);
+    char bounds[BOUNDS_TEXT_SIZE];
+    op_require(op, count >= lowest && count <= highest, name, "length", op->invalid, "%s has %lld entries; it needs %s",
+               name, (long long)count, bounds_text(lowest, highest, bounds));
 }
 
 void op_require_each(OpCall *op, IntArguments values, int64_t lowest, int64_t highest)

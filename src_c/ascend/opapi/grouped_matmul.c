@@ -55,8 +55,8 @@ void op_require_grouped_lists(OpCall *op, const GroupedCall *call)
     op_require(op, call->bias.count == 0 || type != GROUP_K, call->bias.name, "grouping", op->invalid,
                "%s is given; groups of k have none", call->bias.name);
     op_require(op, call->activation == 0 || grouped_takes_activation(call), "actType", "case", op->invalid,
-               "actType is %lld: activations but 3 go with products of ACL_INT8 to types of 16 bits",
-               (long long)call->activation);
+               "actType is %lld; an activation (but 3) needs x of ACL_INT8 and %s of 16 bits",
+               (long long)call->activation, call->out.name);
 }
 
 /* ---- shapes ---- */

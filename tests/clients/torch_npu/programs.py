@@ -430,6 +430,19 @@ def two_devices(device):
 
 
 @program
+def model_on_two_devices(device):
+    """Gradients come back over a copy between devices, each of which has a queue of its own in the adapter."""
+    places = ["cpu", "cpu"] if device == "cpu" else ["npu:0", "npu:1"]
+    torch.manual_seed(6)
+    first, second = nn.Linear(12, 20).to(places[0]), nn.Linear(20, 4).to(places[1])
+    x = torch.linspace(-1, 1, 60).reshape(5, 12).to(places[0])
+    for _ in range(100):
+        loss = second(torch.tanh(first(x)).to(places[1])).square().mean()
+        loss.backward()
+    return numbers(loss) + numbers(first.weight.grad) + numbers(second.bias.grad)
+
+
+@program
 def streams_and_events(device):
     """Work on a second stream that waits for the first one's event. (The CPU has one order only.)"""
     x = torch.arange(1 << 16, dtype=torch.float32).to(device)
