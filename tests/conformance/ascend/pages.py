@@ -319,7 +319,7 @@ class CannotBreak(Exception):
     """No change of the legal call breaks just this rule."""
 
 
-def _set_dtype(value, dtype: str, every: bool = True):
+def _set_dtype(value, dtype: str):
     if isinstance(value, list):
         return [dataclasses.replace(item, dtype=dtype) for item in value]
     return dataclasses.replace(value, dtype=dtype)
@@ -523,7 +523,7 @@ def break_among(entry, rule, arguments):
         if _computed_type(entry, changed, name) not in (None, *types):
             return changes(arguments, changed)
     for value in (0.5, 1j):  # a scalar may make the common type
-        for scalar_name in (parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "S"):
+        for scalar_name in _scalar_names(entry):
             for dtype in sorted(allowed):
                 changed = {**with_types(entry, arguments, dtype), scalar_name: value}
                 if _computed_type(entry, changed, name) not in (None, *types):
@@ -562,7 +562,7 @@ def break_uniform(entry, rule, arguments):
         raise CannotBreak
     changed = {name: [*rest, dataclasses.replace(last, dtype=others[0])]}
     for check in entry["checks"]:  # partners that must have the same type, tensor by tensor
-        if check[0] == "same-dtype" and name in check and check.index("same-dtype") == 0:
+        if check[0] == "same-dtype" and name in check[1:]:
             for partner in check[1:]:
                 if isinstance(arguments.get(partner), list):
                     changed[partner] = [*arguments[partner][:-1],
