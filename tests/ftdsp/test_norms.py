@@ -7,7 +7,7 @@ import pytest
 
 from tests import native
 from tests.conformance.ftdsp.calls import ELEMENT, Input, Output, Value, compute
-from tests.ftdsp.test_arrays import FLOATS, ints, masks_agree, values
+from tests.ftdsp.test_arrays import FLOATS, masks_agree, values
 
 
 def close(got, expected, prefix, scale=1.0, slack=0.0):
