@@ -156,11 +156,12 @@ def row_major(shape: Sequence[int]) -> list[int]:
 
 
 class Tensor:
-    """A view in its own device memory. `values` are those of the whole storage, row-major."""
+    """A view in its own device memory. `values` are those of the whole storage, row-major; `stored`, instead of them, has
+    the bits."""
 
-    def __init__(self, kind: Kind, values, *, shape=None, strides=None, offset=0, storage=None, format=None, code=None,
-                 without_memory=False):  # fmt: skip
-        stored = kind.encode(numpy.asarray(values))
+    def __init__(self, kind: Kind, values=None, *, stored=None, shape=None, strides=None, offset=0, storage=None, format=None,
+                 code=None, without_memory=False):  # fmt: skip
+        stored = kind.encode(values) if stored is None else stored
         self.kind = kind
         self.shape = tuple(stored.shape if shape is None else shape)
         self.strides = tuple(row_major(self.shape) if strides is None else strides)
@@ -213,10 +214,9 @@ def blank(kind: Kind, shape, *, strides=None, offset=0, storage=None, format=Non
     strides = row_major(shape) if strides is None else strides
     reach = offset + sum(max(0, s * (n - 1)) for s, n in zip(strides, shape)) + 1
     count = 0 if 0 in shape else (int(numpy.prod(storage)) if storage is not None else reach)
-    made = Tensor(kind, numpy.zeros(count), shape=shape, strides=strides, offset=offset,
+    stored = numpy.full(count * numpy.dtype(kind.storage).itemsize, 0xA5, numpy.uint8).view(kind.storage)
+    return Tensor(kind, stored=stored, shape=shape, strides=strides, offset=offset,
                   storage=[count] if storage is None else storage, format=format)  # fmt: skip
-    made.memory.write(bytes([0xA5]) * made.memory.size)
-    return made
 
 
 def expanded(kind: Kind, shape) -> Tensor:
