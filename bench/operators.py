@@ -18,7 +18,6 @@ import structured
 from aclnn import two_phases
 from cases import DTYPES, Case, Row, peer, random, shaped_rows, sized_rows, to_torch, torch
 
-from understudy import ascend
 from understudy.ascend.runtime import Operation
 
 WIDTH = 1024  # of an embedding table

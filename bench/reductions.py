@@ -6,7 +6,6 @@ from functools import partial
 from aclnn import ELEMENTS, axes_array, dtype_code, one, running, values
 from cases import Case, Row, peer, shaped_rows, to_torch, torch
 
-from understudy import ascend
 from understudy.ascend.runtime import Operation
 
 SHAPE = (4096, ELEMENTS // 4096)

@@ -117,7 +117,8 @@ def instructions() -> str:
 
 
 def print_table(rows: list[Row], stream: Stream, rounds: int) -> list[tuple[Row, Seconds]]:
-    print(f"threads: {THREADS}, {instructions()}. stream/op 1.00: as fast as a loop that moves the same bytes; torch/op: theirs / ours")
+    print(f"threads: {THREADS}, {instructions()}. stream/op 1.00: as fast as a loop that moves the same bytes; "
+          "torch/op: theirs / ours")  # fmt: skip
     columns = f"{'time us':>10} {'MiB moved':>10} {'stream/op':>9} {'torch/op':>9}"
     print(f"{'operator':<31} {'dtype':<9} {'size':>12} {columns}")
     measured = []
@@ -150,11 +151,16 @@ def print_summary(measured: list[tuple[Row, Seconds]]) -> None:
         print(f"\033[{31 if share < 0.8 else 33}m{text}\033[0m" if sys.stdout.isatty() else text)
 
 
+def compiled(folder: pathlib.Path, name: str, stacks: list[str], libraries: list[str]) -> pathlib.Path:
+    """A C program of this folder."""
+    program = folder / name
+    flags = toolchain.flags(toolchain.stacks_named(stacks))
+    subprocess.run([*toolchain.compiler("c"), "-O2", HERE / f"{name}.c", "-o", program, *flags, *libraries], check=True)
+    return program
+
+
 def print_call_cost(folder: pathlib.Path) -> None:
-    program = folder / "call_cost"
-    flags = toolchain.flags(toolchain.stacks_named(["ascend"]))
-    command = [*toolchain.compiler("c"), "-O2", HERE / "call_cost.c", "-o", program, *flags]
-    subprocess.run([*command, "-lopapi_nn", "-lnnopbase", "-lascendcl"], check=True)
+    program = compiled(folder, "call_cost", ["ascend"], ["-lopapi_nn", "-lnnopbase", "-lascendcl"])
     print("\ncost of a call on a 4 KiB tensor, from C, microseconds")
     print(f"{'streams':<9} {'phase 1 + phase 2 + synchronise':>32} {'phase 1 + destroy':>18} "
           f"{'100 calls':>10} {'graph of 100':>13} {'ratio':>6} {'aim':>6}")  # fmt: skip
@@ -167,10 +173,7 @@ def print_call_cost(folder: pathlib.Path) -> None:
 
 
 def print_list_cost(folder: pathlib.Path) -> None:
-    program = folder / "list_cost"
-    flags = toolchain.flags(toolchain.stacks_named(["ascend"]))
-    command = [*toolchain.compiler("c"), "-O2", HERE / "list_cost.c", "-o", program, *flags]
-    subprocess.run([*command, "-lopapi", "-lnnopbase", "-lascendcl"], check=True)
+    program = compiled(folder, "list_cost", ["ascend"], ["-lopapi", "-lnnopbase", "-lascendcl"])
     result = subprocess.run([program], check=True, capture_output=True, text=True)
     print("\nx += y for 300 tensors: one call on lists beside a loop of calls, and a plain loop over the same bytes by one "
           "thread, from C, microseconds")  # fmt: skip
@@ -183,10 +186,8 @@ def print_list_cost(folder: pathlib.Path) -> None:
 
 def print_gemm_cost(folder: pathlib.Path) -> None:
     """The aims: 5 us over the bare call for a small product, 0.97 (mcBLAS) and 0.95 (aclnn) of its speed for a large one."""
-    program = folder / "gemm_cost"
-    flags = toolchain.flags(toolchain.stacks_named(["maca", "ascend"]))
     libraries = ["-lmcblas", "-lmcruntime", "-lopapi", "-lnnopbase", "-lascendcl", "-ldl"]
-    subprocess.run([*toolchain.compiler("c"), "-O2", HERE / "gemm_cost.c", "-o", program, *flags, *libraries], check=True)
+    program = compiled(folder, "gemm_cost", ["maca", "ascend"], libraries)
     result = subprocess.run([program, BLAS, "scipy_", str(THREADS)], env={**os.environ, "UNDERSTUDY_BLAS": str(BLAS)},
                             check=True, capture_output=True, text=True)
     print("\nfloat32 products with their waits beside the bare BLAS call, microseconds")

@@ -1,7 +1,5 @@
 # The Python package in UNDERSTUDY_PACKAGE_DIR: the bindings, and what else it ships beside the SDK trees.
 # The declarations come from the shipped headers, so the modules are made again whenever a header changes.
-find_package(Python REQUIRED COMPONENTS Interpreter)
-
 set(binding_modules)
 foreach(stack ascend maca ftdsp)
   file(GLOB_RECURSE stack_headers CONFIGURE_DEPENDS include/${stack}/*.h ${pages}/include/${stack}/*.h)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import functools
@@ -60,8 +61,6 @@ def check(command: list, env: dict[str, str] | None = None, timeout: float = HAN
 @functools.cache
 def work_folder() -> pathlib.Path:
     folder = pathlib.Path(tempfile.mkdtemp(prefix="understudy-tests-"))
-    import atexit
-
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

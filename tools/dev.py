@@ -2,7 +2,7 @@
 """Builds the sources into a folder and runs a command with what was built, without pip.
 
     python tools/dev.py                                   build
-    python tools/dev.py pytest tests/ascend/test_acl.py   build, then test
+    python tools/dev.py pytest tests/kit/test_doctor.py   build, then test
     python tools/dev.py python -m understudy doctor a.out
 
 The folder has the CMake build and, in `packages`, the package as pip would install it. Only what has changed is compiled.

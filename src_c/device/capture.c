@@ -6,7 +6,6 @@
 
 static Capture *captures;
 static _Atomic int capture_count;
-static uint64_t next_capture = 1;
 static _Thread_local CaptureMode mode_of_thread = CAPTURE_GLOBAL;
 
 /* ---- with the lock held ---- */
@@ -34,7 +33,7 @@ CaptureFault us_capture_join(Capture *capture, StreamState *stream)
     }
     capture->streams = streams;
     pthread_mutex_lock(&capture->graph->lock);
-    uint32_t branch = us_graph_add_branch(capture->graph, stream->public.handle, false);
+    uint32_t branch = us_graph_add_branch(capture->graph, false);
     pthread_mutex_unlock(&capture->graph->lock);
     if (branch == UINT32_MAX || !us_stream_hold(stream)) {
         return CAPTURE_FAULT_NO_MEMORY;
@@ -100,7 +99,6 @@ CaptureFault us_capture_begin(Stream *public, Graph *into, CaptureMode mode)
     capture->graph = graph_state(graph);
     capture->child = into != NULL;
     us_recorder_lock();
-    capture->id = next_capture++;
     bool busy = us_recorder_of(stream) != NULL || (into != NULL && us_graph_is_recording(into));
     CaptureFault fault = busy ? CAPTURE_FAULT_BUSY : us_capture_join(capture, stream);
     if (fault == CAPTURE_OK) {
@@ -254,15 +252,6 @@ CaptureStatus us_capture_status(const Stream *public, Graph **graph)
 bool us_stream_is_recorded(const Stream *stream)
 {
     return us_recorder_of(stream_state(stream)) != NULL;
-}
-
-uint64_t us_capture_id(const Stream *stream)
-{
-    us_recorder_lock();
-    const Capture *capture = us_capture_of(stream_state(stream));
-    uint64_t id = capture == NULL ? 0 : capture->id;
-    us_recorder_unlock();
-    return id;
 }
 
 void us_capture_invalidate(const Stream *stream)

@@ -7,7 +7,6 @@
 struct Capture {
     Capture *next;         /* of those that are not over */
     References references; /* the list, recorders, events */
-    uint64_t id;
     CaptureMode mode;
     pid_t thread; /* that began it */
     const Platform *platform;

@@ -250,7 +250,7 @@ static Shadow shadow_of(Platform *platform, const void *address, size_t size)
     return (Shadow){block, first, size < block->size - first ? size : block->size - first};
 }
 
-void us_check_written(Platform *platform, const void *address, size_t size)
+void us_check_mark_written(Platform *platform, const void *address, size_t size)
 {
     if ((us_checks() & CHECK_INIT) == 0 || size == 0) {
         return;

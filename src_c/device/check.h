@@ -6,6 +6,7 @@
  *           page-locked and managed memory that the program's own code touches;
  *   race    work of two streams that uses the same bytes without anything that orders the two;
  *   leak    what is alive when the program resets a device, finalises, or ends, is listed;
+ *   refusals  every refusal of a call counts among the findings;
  *   workspace  operators ask for a workspace, which must be memory of the device until they have run.
  * Findings go to the log at `error`; calls and results stay as they are, except that `memory` refuses accesses to what was
  * not asked for, which the card's whole pages let through. */
@@ -28,7 +29,7 @@ void us_check_beyond(const Allocation *block, size_t offset, size_t size);
 
 /* init: bytes have been written; whether they have (otherwise *unwritten is the first that has not, counted from
  * `address`). Memory that the host writes without our knowledge counts as written. */
-void us_check_written(Platform *platform, const void *address, size_t size);
+void us_check_mark_written(Platform *platform, const void *address, size_t size);
 /* The same for what a copy has written, and whether the host gets bytes that nobody has written. */
 void us_check_copied(Platform *platform, const void *destination, const void *source, size_t size);
 bool us_check_is_written(Platform *platform, const void *address, size_t size, size_t *unwritten);

@@ -135,7 +135,7 @@ CopyFault us_fill_perform(Platform *platform, const Fill *fill, Explanation *why
     if (fault != COPY_OK) {
         return fault;
     }
-    us_check_written(platform, fill->destination, fill->count * fill->element_size);
+    us_check_mark_written(platform, fill->destination, fill->count * fill->element_size);
     if (fill->element_size == 1) {
         memset(destination, (int)(fill->value & 0xff), fill->count);
         return COPY_OK;

@@ -157,14 +157,14 @@ Graph *us_graph_of_handle(const void *handle)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-uint32_t us_graph_add_branch(GraphState *graph, void *stream, bool dormant)
+uint32_t us_graph_add_branch(GraphState *graph, bool dormant)
 {
     Branch *branches = realloc(graph->branches, (graph->branch_count + 1) * sizeof *branches);
     if (branches == NULL) {
         return UINT32_MAX;
     }
     graph->branches = branches;
-    branches[graph->branch_count] = (Branch){.dormant = dormant, .stream = stream};
+    branches[graph->branch_count] = (Branch){.dormant = dormant};
     return (uint32_t)graph->branch_count++;
 }
 
@@ -185,6 +185,13 @@ Step *us_graph_add_step(GraphState *graph, uint32_t number, StepKind kind)
     return step;
 }
 
+void us_graph_put_body(GraphState *graph, Step *step, Body *body)
+{
+    step->body = body;
+    graph->runs_program |= !body->task.anywhere;
+    graph->may_block |= body->task.ready != NULL;
+}
+
 bool us_graph_owns(Graph *public, void *memory, void *handle, HandleKind kind)
 {
     GraphState *graph = graph_state(public);
@@ -196,35 +203,6 @@ bool us_graph_owns(Graph *public, void *memory, void *handle, HandleKind kind)
     }
     pthread_mutex_unlock(&graph->lock);
     return owned != NULL;
-}
-
-static void note_task(GraphState *graph, const Task *task)
-{
-    graph->runs_program |= !task->anywhere;
-    graph->may_block |= task->ready != NULL;
-}
-
-bool us_graph_append(Graph *public, Work work, TaskRun *run, void (*release)(void *argument), void *argument,
-                     bool runs_program)
-{
-    GraphState *graph = graph_state(public);
-    Task task = {.work = work, .run = run, .release = release, .argument = argument, .anywhere = !runs_program};
-    Body *body = us_body_create(&task);
-    if (body == NULL) {
-        return false;
-    }
-    pthread_mutex_lock(&graph->lock);
-    bool room = graph->branch_count > 0 || us_graph_add_branch(graph, NULL, false) != UINT32_MAX;
-    Step *step = room ? us_graph_add_step(graph, 0, STEP_TASK) : NULL;
-    if (step != NULL) {
-        step->body = body;
-        note_task(graph, &task);
-    }
-    pthread_mutex_unlock(&graph->lock);
-    if (step == NULL) {
-        free(body);
-    }
-    return step != NULL;
 }
 
 /* With the lock held. */
@@ -259,15 +237,6 @@ size_t us_graph_branch_steps(const Graph *public, uint32_t branch)
     size_t count = branch < graph->branch_count ? graph->branches[branch].count : 0;
     pthread_mutex_unlock(&graph->lock);
     return count;
-}
-
-const void *us_graph_branch_stream(const Graph *public, uint32_t branch)
-{
-    GraphState *graph = graph_state(public);
-    pthread_mutex_lock(&graph->lock);
-    const void *stream = branch < graph->branch_count ? graph->branches[branch].stream : NULL;
-    pthread_mutex_unlock(&graph->lock);
-    return stream;
 }
 
 /* With the lock held. */
@@ -433,7 +402,7 @@ bool us_graph_step_replace(const void *handle, void (*release)(void *argument), 
 /* Events are held, bodies shared; graphs that somebody copies have no steps with other things of their own. */
 static bool copy_branch(GraphState *graph, const Branch *from)
 {
-    uint32_t number = us_graph_add_branch(graph, from->stream, from->dormant);
+    uint32_t number = us_graph_add_branch(graph, from->dormant);
     if (number == UINT32_MAX) {
         return false;
     }
@@ -449,8 +418,7 @@ static bool copy_branch(GraphState *graph, const Branch *from)
         step->target = source->target;
         if (source->body != NULL) {
             us_reference_take(&source->body->references);
-            step->body = source->body;
-            note_task(graph, &source->body->task);
+            us_graph_put_body(graph, step, source->body);
         }
         if (source->event != NULL && us_event_hold(source->event)) {
             step->event = source->event;

@@ -77,11 +77,7 @@ Graph *us_graph_of_step_handle(const void *handle, StepInfo *info);
 size_t us_graph_branch_steps(const Graph *graph, uint32_t branch);
 /* The step of a branch; false: there is none. */
 bool us_graph_step(const Graph *graph, uint32_t branch, size_t index, StepInfo *info);
-const void *us_graph_branch_stream(const Graph *graph, uint32_t branch); /* handle of the stream that was recorded */
 
-/* Puts a task behind the last step of the first branch; false: no memory, and `release` was not called. */
-bool us_graph_append(Graph *graph, Work work, TaskRun *run, void (*release)(void *argument), void *argument,
-                     bool runs_program);
 /* Another argument for the step's task, or none: the step does nothing then. False: the step is gone. */
 bool us_graph_step_replace(const void *step, void (*release)(void *argument), void *argument);
 bool us_graph_step_disable(const void *step);
@@ -118,7 +114,6 @@ CaptureFault us_capture_begin(Stream *stream, Graph *into, CaptureMode mode);
 CaptureFault us_capture_end(Stream *stream, Graph **graph);
 CaptureStatus us_capture_status(const Stream *stream, Graph **graph); /* `graph` may be NULL */
 bool us_stream_is_recorded(const Stream *stream); /* in whatever way */
-uint64_t us_capture_id(const Stream *stream); /* 0: not recorded; another for each recording */
 void us_capture_invalidate(const Stream *stream);
 
 /* The calling thread's own mode, CAPTURE_GLOBAL at first; gives the old one. */

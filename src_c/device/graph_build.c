@@ -11,7 +11,7 @@ CaptureFault us_graph_bind(Graph *public, Stream *stream, bool starts)
     if (fault == CAPTURE_OK && us_graph_hold(graph)) {
         pthread_mutex_lock(&graph->lock);
         graph->recording = true;
-        uint32_t branch = us_graph_add_branch(graph, stream->handle, !starts);
+        uint32_t branch = us_graph_add_branch(graph, !starts);
         pthread_mutex_unlock(&graph->lock);
         Recorder recorder = {.kind = RECORDER_BUILD, .graph = graph, .branch = branch};
         fault = branch == UINT32_MAX ? CAPTURE_FAULT_NO_MEMORY : us_recorder_attach(stream_state(stream), &recorder);

@@ -59,9 +59,8 @@ typedef struct Step {
 typedef struct Branch {
     Step *steps;
     size_t count, capacity;
-    bool dormant;  /* waits for STEP_START or STEP_SWITCH */
-    void *stream;  /* handle of the stream that was recorded */
-    void *handle;  /* HANDLE_GRAPH_BRANCH; NULL until somebody asks */
+    bool dormant; /* waits for STEP_START or STEP_SWITCH */
+    void *handle; /* HANDLE_GRAPH_BRANCH; NULL until somebody asks */
 } Branch;
 
 /* What ends with the graph. */
@@ -111,8 +110,10 @@ bool us_graph_hold(GraphState *graph);
 void us_graph_let_go(GraphState *graph);
 
 /* Adds a branch; its number, or UINT32_MAX: no memory. Adds a step to a branch; NULL: no memory. With the lock held. */
-uint32_t us_graph_add_branch(GraphState *graph, void *stream, bool dormant);
+uint32_t us_graph_add_branch(GraphState *graph, bool dormant);
 Step *us_graph_add_step(GraphState *graph, uint32_t branch, StepKind kind);
+/* Gives a new STEP_TASK its body, held. With the lock held. */
+void us_graph_put_body(GraphState *graph, Step *step, Body *body);
 /* Ends the steps of a branch. With the lock held. */
 void us_graph_empty_branch(Branch *branch);
 bool us_graph_annotate(GraphState *graph, Place place, StepNote note, const void *bytes, size_t size);

@@ -124,8 +124,8 @@ bool us_address_find(Platform *platform, const void *address, void **first, size
 IpcStatus us_physical_share(Platform *platform, const void *handle, bool anyone, uint64_t *key);
 bool us_physical_is_shared(Platform *platform, const void *handle);
 IpcStatus us_physical_import(Device *device, uint64_t key, void **handle, Explanation *why);
-/* Whole pages of a block of us_memory_allocate (the last one may be longer than the block). The block keeps its address and its bytes, also those that a kernel writes
- * meanwhile; freeing it takes it back. UNKNOWN: not such pages. */
+/* Whole pages of a block of us_memory_allocate (the last one may be longer than the block). The block keeps its address and
+ * its bytes, also those that a kernel writes meanwhile; freeing it takes it back. UNKNOWN: not such pages. */
 IpcStatus us_memory_share(Platform *platform, const void *address, size_t size, bool anyone, uint64_t *key,
                           Explanation *why);
 /* A second import of a key gives the same address and must be closed too. `everywhere`: kernels of `device` may use it

@@ -2,8 +2,9 @@
  * only after a rest, so that a use after free can be told for a while although a program may go on for ever.
  *
  * A range rests until the ranges that were given up after it exceed a number, or a quarter of the address space that is (or
- * may well be) reserved; the oldest comes back first and joins its free neighbours. Regions are reserved when they are needed, the first ones small, and take
- * little of a limited address space (ulimit -v). Not thread-safe, except us_ranges_hold. */
+ * may well be) reserved; the oldest comes back first and joins its free neighbours. Regions are reserved when they are
+ * needed, the first ones small, and take little of a limited address space (ulimit -v). Not thread-safe, except
+ * us_ranges_hold. */
 #ifndef UNDERSTUDY_RANGES_H
 #define UNDERSTUDY_RANGES_H
 

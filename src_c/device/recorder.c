@@ -109,9 +109,7 @@ static bool record_body(const StreamState *stream, Recorder *recorder, Body *bod
     pthread_mutex_lock(&graph->lock);
     Step *step = us_recorder_add_step(recorder, STEP_TASK);
     if (step != NULL) {
-        step->body = body;
-        graph->runs_program |= !body->task.anywhere;
-        graph->may_block |= body->task.ready != NULL;
+        us_graph_put_body(graph, step, body);
         note_recorded(stream, recorder, step, ticket);
     }
     pthread_mutex_unlock(&graph->lock);

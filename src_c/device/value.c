@@ -50,7 +50,7 @@ static DeviceFault run_write(void *argument, Explanation *why)
         return DEVICE_FAULT_ADDRESS;
     }
     atomic_store(number, task->value);
-    us_check_written(task->device->platform, task->address, sizeof task->value);
+    us_check_mark_written(task->device->platform, task->address, sizeof task->value);
     us_value_look_again();
     return DEVICE_FAULT_NONE;
 }

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 from understudy import toml  # noqa: E402
+from understudy.kit.catalogue import expand_braces  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,6 @@ def functions_of(header: str) -> list[Function]:
         if match and not statement.startswith("typedef"):
             found.append(Function(match[2], match[1].strip(), match[3]))
     return found
-
-
-def expand_braces(text: str) -> list[str]:
-    """"a{b,c}" -> ["ab", "ac"]."""
-    group = re.search(r"\{([^{}]*)\}", text)
-    if group is None:
-        return [text]
-    head, tail = text[: group.start()], text[group.end() :]
-    return [whole for part in group[1].split(",") for whole in expand_braces(head + part + tail)]
 
 
 def refusing_rules(rules: dict) -> dict[str, dict]:

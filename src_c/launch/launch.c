@@ -219,7 +219,7 @@ static void unpack_view(const QueuedLaunch *launch, int32_t i)
     unpack(launch->packed + (size_t)i * launch->packed_size, &launch->views[i]);
 }
 
-/* UNDERSTUDY_CHECK=init: inputs must have been written, outputs are now. Before the views are opened. */
+/* UNDERSTUDY_CHECK=init: inputs must have been written, outputs count as written. Before the views are opened. */
 static void check_contents(const QueuedLaunch *launch)
 {
     const LaunchTask *task = &launch->task;
@@ -239,7 +239,7 @@ static void check_contents(const QueuedLaunch *launch)
             if (pass == 0 && task->access[i] & VIEW_READ) {
                 us_check_view_is_written(platform, view, task->function, task->names[i]);
             } else if (pass == 1 && task->access[i] & VIEW_WRITE) {
-                us_check_view_written(platform, view);
+                us_check_mark_view_written(platform, view);
             }
         }
     }

@@ -58,11 +58,11 @@ void us_check_view_is_written(Platform *platform, const View *view, const char *
 
 static bool mark_run(void *context, const char *address, size_t bytes)
 {
-    us_check_written(context, address, bytes);
+    us_check_mark_written(context, address, bytes);
     return true;
 }
 
-void us_check_view_written(Platform *platform, const View *view)
+void us_check_mark_view_written(Platform *platform, const View *view)
 {
     each_run(view, mark_run, platform);
 }

@@ -7,6 +7,7 @@
 
 /* Reports an input some of whose elements have never been written. `view->data` is the program's address. */
 void us_check_view_is_written(Platform *platform, const View *view, const char *function, const char *name);
-void us_check_view_written(Platform *platform, const View *view);
+/* Its elements have been written. */
+void us_check_mark_view_written(Platform *platform, const View *view);
 
 #endif

@@ -8,20 +8,6 @@
 #include <cpuid.h>
 #endif
 
-static Level best_level(void)
-{
-#ifdef UNDERSTUDY_LEVELS
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) {
-        return LEVEL_V4;
-    }
-    if (__builtin_cpu_supports("x86-64-v3")) {
-        return LEVEL_V3;
-    }
-#endif
-    return LEVEL_BASE;
-}
-
 static bool is_of_amd(void)
 {
 #ifdef __x86_64__
@@ -67,28 +53,30 @@ bool us_fetches_columns(void)
     return is_of_amd();
 }
 
-Level us_level(void)
-{
-    static _Atomic int known; /* level + 1; 0: not looked up yet */
-    int level = atomic_load_explicit(&known, memory_order_relaxed) - 1;
-    if (level < 0) {
-        static const char *const names[] = {"base", "v3", "v4", NULL};
-        Level best = best_level();
-        level = us_environment_choice("UNDERSTUDY_ISA", names, (int)best);
-        level = level > (int)best ? (int)best : level;
-        atomic_store_explicit(&known, level + 1, memory_order_relaxed);
-    }
-    return (Level)level;
-}
-
 #ifdef UNDERSTUDY_LEVELS
+typedef enum Level { LEVEL_BASE, LEVEL_V3, LEVEL_V4, LEVEL_COUNT } Level;
+
 /* Where calls from outside go, made by src_c/generate/levels.py: the functions of each level, and the row in use. */
 extern const void *const *const us_level_rows[LEVEL_COUNT];
 extern const void *const *us_level_row;
 
-/* Before other constructors, which may call a kernel. */
+static Level best_level(void)
+{
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("x86-64-v4")) {
+        return LEVEL_V4;
+    }
+    if (__builtin_cpu_supports("x86-64-v3")) {
+        return LEVEL_V3;
+    }
+    return LEVEL_BASE;
+}
+
+/* The best level of this machine, or less by UNDERSTUDY_ISA. Before other constructors, which may call a kernel. */
 __attribute__((constructor(101))) static void choose_level(void)
 {
-    us_level_row = us_level_rows[us_level()];
+    static const char *const names[] = {"base", "v3", "v4", NULL};
+    const int best = (int)best_level(), chosen = us_environment_choice("UNDERSTUDY_ISA", names, best);
+    us_level_row = us_level_rows[chosen < best ? chosen : best];
 }
 #endif

@@ -1,6 +1,7 @@
 /* Instruction-set levels. Sources with loops (src_c/kernels/FAMILY and some of this folder) are ordinary C and are compiled
- * once for each level; a call of one of their functions from outside goes to the best level of this machine, their calls
- * among each other stay in the level. What a level's instructions allow is known to the compiler: __AVX512F__, __AVX2__.
+ * once for each level; a call of one of their functions from outside goes to the best level of this machine, or of
+ * UNDERSTUDY_ISA=base|v3|v4; their calls among each other stay in the level. What a level's instructions allow is known to
+ * the compiler: __AVX512F__, __AVX2__.
  * Loops for several types are written once, too, in a file that is included for each of them:
  *     #define LOOPS "kernels/some.inc"
  *     #include "tensor/instantiate.inc"
@@ -14,11 +15,6 @@
 
 #define US_JOIN_NAMES(function, type) function##_##type
 #define US_NAME(function, type) US_JOIN_NAMES(function, type)
-
-typedef enum Level { LEVEL_BASE, LEVEL_V3, LEVEL_V4, LEVEL_COUNT } Level;
-
-/* The best level of this machine, or less by UNDERSTUDY_ISA=base|v3|v4. */
-Level us_level(void);
 
 /* Bytes of a vector that fits a register of the level that is compiled: GCC takes longer ones apart, or keeps them in
  * memory. */

@@ -111,7 +111,7 @@ def call(name: str, **arguments):
     for parameter in parameters:
         value = arguments[parameter["name"]]
         if isinstance(value, list) and any(isinstance(item, Tensor) for item in value):
-            handles.append(pages._list(value))
+            handles.append(pages.tensor_list(value))
         elif isinstance(value, Tensor) or value is None:
             handles.append(value if value is not None else support.ffi.NULL)
         else:

@@ -67,12 +67,12 @@ class Expanded(pages.Shaped):
     huge: int = 0
 
     def make(self, output: bool) -> support.Tensor:
-        stored = tuple(1 if size == self.huge else size for size in self.shape)
-        strides = [0 if size == self.huge else stride for size, stride in zip(self.shape, support.row_major(stored))]
-        values = dataclasses.replace(self, shape=stored).values()
-        kind, format = pages.KINDS.get(self.dtype, support.I8), getattr(lib, f"ACL_FORMAT_{self.format or 'ND'}")
-        return support.Tensor(kind, values, shape=self.shape, strides=strides, storage=[max(1, values.size)],
-                              code=pages.DTYPE_CODES.get(self.dtype), format=format)  # fmt: skip
+        shape = tuple(1 if size == self.huge else size for size in self.shape)
+        strides = [0 if size == self.huge else stride for size, stride in zip(self.shape, support.row_major(shape))]
+        stored = dataclasses.replace(self, shape=shape).stored()
+        format = getattr(lib, f"ACL_FORMAT_{self.format or 'ND'}")
+        return support.Tensor(pages.kind_of(self.dtype), stored=stored, shape=self.shape, strides=strides,
+                              storage=[max(1, stored.size)], code=pages.DTYPE_CODES.get(self.dtype), format=format)  # fmt: skip
 
 
 def tensors(arguments: dict) -> list[pages.Shaped]:

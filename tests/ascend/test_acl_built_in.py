@@ -1,6 +1,7 @@
 """What reductions, random numbers and indirect copies do, and allocators and streams of a configuration (cann-runtime-3 8,
 10, 18)."""
 
+import contextlib
 import math
 
 import numpy
@@ -203,8 +204,6 @@ def test_a_copy_that_memory_describes_is_the_streams_and_not_the_hosts(early, fi
 
 
 def test_a_stream_gives_back_the_allocator_it_has():
-    import contextlib
-
     with contextlib.ExitStack() as stack:
         scene = Scene(stack)
         on, first, second = scene.stream(), allocator(scene), allocator(scene)

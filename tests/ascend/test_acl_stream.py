@@ -8,7 +8,7 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.acl_support import (
-    Out, context, dead_stream, device, download, host_memory, in_thread, memory, no_context, ok, upload,
+    Out, context, device, download, host_memory, in_thread, memory, ok, upload,
 )
 
 COMPLETE, NOT_READY = 0, 1

@@ -38,7 +38,7 @@ def test_of_the_tensors_that_have_lost_their_memory_the_first_is_named(dead):
         lost(x[place])
     out = [empty((5,)) for _ in range(LENGTH)]
     before = [item.bytes() for item in out]
-    sentence = fault("ForeachAbs", pages._list(x), pages._list(out))
+    sentence = fault("ForeachAbs", pages.tensor_list(x), pages.tensor_list(out))
     assert f"x: {addresses[0]:#x} is 0 bytes into" in sentence and "freed" in sentence
     assert [item.bytes() for item in out] == before
 
@@ -63,4 +63,4 @@ def test_the_last_of_many_is_checked_like_the_first(last, rule):
             numpy.testing.assert_array_equal(found, numpy.ones(found.shape))
     else:
         status, check = rule
-        assert refusal("ForeachAbs", pages._list(x), pages._list(out)) == (status, f"aclnnForeachAbs/x/{check}")
+        assert refusal("ForeachAbs", pages.tensor_list(x), pages.tensor_list(out)) == (status, f"aclnnForeachAbs/x/{check}")

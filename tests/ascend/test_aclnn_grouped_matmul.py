@@ -7,7 +7,7 @@ from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, packed, ran
 from tests.ascend.test_aclnn_blocked_weight import blocked, in_line
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend.pages import KINDS as KINDS_OF
-from tests.conformance.ascend.pages import _list, operators
+from tests.conformance.ascend.pages import operators, tensor_list
 
 KINDS = ["F32", "F16", "BF16"]
 ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8}
@@ -251,9 +251,9 @@ def test_transposed_integers_of_four_bits():
     for (k, n), parts, code, version in (((256, 48), 8, "FRACTAL_NZ", 5), ((256, 40), 1, "FRACTAL_NZ", 5), ((96, 48), 1, "FRACTAL_NZ", 5),
                                          ((256, 48), 1, "ND", 5), ((256, 48), 1, "FRACTAL_NZ", 4)):  # fmt: skip
         names = {p["name"]: None for p in operators()[f"GroupedMatmulV{version}"]["parameters"]}
-        names |= {"x": _list([packed(a[:, :k], "I4")]), "weight": _list([turned_blocks(b[:, :k, :n], code)]), "actType": 0,
-                  "out": _list([empty((9, n), "F16")]), "scaleOptional": _list([wide(np.ones((4, parts, n)))]), "splitItem": 2,
-                  "groupType": 0, "groupListType": 1, "groupListOptional": list_of(SIZES, 1)}  # fmt: skip
+        names |= {"x": tensor_list([packed(a[:, :k], "I4")]), "weight": tensor_list([turned_blocks(b[:, :k, :n], code)]),
+                  "out": tensor_list([empty((9, n), "F16")]), "scaleOptional": tensor_list([wide(np.ones((4, parts, n)))]),
+                  "groupListOptional": list_of(SIZES, 1), "groupListType": 1, "groupType": 0, "splitItem": 2, "actType": 0}
         assert refusal(f"GroupedMatmulV{version}", *names.values()) == (161002, f"aclnnGroupedMatmulV{version}/weight/transposed")
 
 
@@ -486,8 +486,8 @@ def test_lists_that_do_not_fit_are_faults():
     nothing = [None] * 6
     for values, kind in (([3, 2], 1), ([3, 2], 0), ([1, 5], 0), ([-1, 2], 1), ([[0, 1], [2, 1]], 2), ([[-1, 1], [1, 1]], 2)):
         out = empty((4, 5))
-        sentence = fault("GroupedMatmulV4", _list([tensor(np.ones((4, 3)))]), _list([tensor(np.ones((2, 3, 5)))]),
-                         *nothing, tensor(values, "I64"), None, None, None, 2, 0, kind, 0, _list([out]), None,
+        sentence = fault("GroupedMatmulV4", tensor_list([tensor(np.ones((4, 3)))]), tensor_list([tensor(np.ones((2, 3, 5)))]),
+                         *nothing, tensor(values, "I64"), None, None, None, 2, 0, kind, 0, tensor_list([out]), None,
                          None)  # fmt: skip
         assert "of an axis of 4" in sentence
         np.testing.assert_array_equal(out.values(), empty((4, 5)).values())
@@ -520,7 +520,8 @@ def test_numbers_of_groups_and_rows_that_overflow():
     """What 32 bits leave of the number of groups would be 1, and 64 bits of the sum of rows 4."""
     items = {group: support.blank(KINDS_OF["F16"], (group, 0, 6)) for group in (1, 2**32 + 1)}
     given = lambda x, weight, groups, out, form: refusal(
-        "GroupedMatmulV4", _list(x), _list(weight), *[None] * 6, groups, *[None] * 3, 2, form, 1, 0, _list([out]), None, None)
+        "GroupedMatmulV4", tensor_list(x), tensor_list(weight), *[None] * 6, groups, *[None] * 3, 2, form, 1, 0,
+        tensor_list([out]), None, None)
     for group, status in ((1, 0), (2**32 + 1, 161002)):
         found = given([empty((4, 0), "F16")], [items[group]], tensor([4], "I64"), empty((4, 6), "F16"), 0)
         assert found[0] == status and (status == 0 or found[1] == "aclnnGroupedMatmulV4/groupListOptional/shape")

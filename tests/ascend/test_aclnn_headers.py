@@ -1,6 +1,5 @@
 """The aclnn headers as a vendor's program meets them: C11 and C++11, alone, in any order, by any of their paths."""
 
-import itertools
 import pathlib
 import shutil
 import subprocess

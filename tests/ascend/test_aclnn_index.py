@@ -9,7 +9,7 @@ from understudy.ascend import ffi, lib
 from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor
-from tests.conformance.ascend.pages import _list
+from tests.conformance.ascend.pages import tensor_list
 from tests.conformance.harness import run_python
 
 RANDOM = np.random.default_rng(12)
@@ -262,7 +262,7 @@ def test_rows_are_added_in_order():
                              accumulate=True, unsafe=False)  # fmt: skip
                 np.testing.assert_array_equal(found, rounded(expected, kind))
     out, outside = tensor(np.ones((5, 20))), tensor([0, 5, 7], "I64")
-    assert "index 5 is outside" in fault("IndexPutImpl", out, _list([outside]), tensor(np.ones((3, 20))), True, False)
+    assert "index 5 is outside" in fault("IndexPutImpl", out, tensor_list([outside]), tensor(np.ones((3, 20))), True, False)
     np.testing.assert_array_equal(out.values(), 1)
 
 
@@ -314,14 +314,14 @@ def test_index_that_is_expanded_along_its_axis(count):
 
 def test_index_outside_is_a_fault():
     for index in (5, -6, 2**40):
-        sentence = fault("Index", tensor(drawn((5, 2))), _list([tensor([0, index], "I64")]), empty((2, 2)))
+        sentence = fault("Index", tensor(drawn((5, 2))), tensor_list([tensor([0, index], "I64")]), empty((2, 2)))
         assert f"index {index} is outside a dimension of size 5" in sentence
     assert "index -1" in fault("IndexSelect", tensor(drawn((5, 2))), 0, tensor([-1], "I64"), empty((1, 2)))
     self = tensor(drawn((4,)))
     before = self.bytes()
-    assert "index 4" in fault("IndexPutImpl", self, _list([tensor([4], "I32")]), tensor([1.0]), True, True)
+    assert "index 4" in fault("IndexPutImpl", self, tensor_list([tensor([4], "I32")]), tensor([1.0]), True, True)
     assert self.bytes() == before
-    assert "name 2" in fault("Index", self, _list([tensor([1, 0, 1, 0], "B")]), empty((3,)))
+    assert "name 2" in fault("Index", self, tensor_list([tensor([1, 0, 1, 0], "B")]), empty((3,)))
     assert "room for 1" in fault("NonzeroV2", tensor([1.0, 2.0]), empty((1, 1), "I64"))
 
 
@@ -513,7 +513,7 @@ def test_spans_of_a_list():
                 for one, exact in zip(found, expected):
                     np.testing.assert_array_equal(one, exact)
     for places in ([3], [[0, 3]], [[2, -1]]):
-        assert "room for 4" in fault("ScatterList", _list([tensor(np.ones(4))]), tensor(places, "I64"),
+        assert "room for 4" in fault("ScatterList", tensor_list([tensor(np.ones(4))]), tensor(places, "I64"),
                                      tensor(np.ones((1, 2))), None, ffi.new("char[]", b"update"), -1)  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def run(name: str, dtype: str, arguments: dict, outputs: dict[str, numpy.ndarray
     handles, kept = [], []
     for value in given.values():
         if isinstance(value, list):
-            kept.append(pages._list(value))
+            kept.append(pages.tensor_list(value))
             value = kept[-1]
         handles.append(pages.handle_of(value))
     support.run(entry["function"], *handles)

@@ -32,7 +32,6 @@ class Subject:
     empty: bool = True  # axes of size 0 may be reduced
     outputs: tuple = ("out",)
     input: str = "self"
-    one_axis: bool = False
 
 
 def dims_keep(dims_name, keep_name, *, dtype=False, **others):

@@ -159,7 +159,7 @@ class Call:
     def check(self, out: Tensor) -> None:
         arguments = {p["name"]: pages.Shaped(self.types[p["name"]], ()) if p["kind"] == "T" else self.values.get(p["name"])
                      for p in self.entry["parameters"]}  # fmt: skip
-        compute = pages._computed_type(self.entry, arguments, self.entry["computes"])
+        compute = pages.computed_type(self.entry, arguments, self.entry["computes"])
         result = "B" if self.entry["result"] == "B" else compute
         with numpy.errstate(all="ignore"):
             expected = numpy.asarray(self.oracle.function(*self.oracle_arguments(compute)))
@@ -186,31 +186,27 @@ class Call:
         assert_rounded(actual, expected.astype(numpy.float64), tolerance, kinds, self.oracle.scale * tolerance)
 
 
-def list_of(entry, name: str) -> list[str]:
-    return entry["dtypes"].get(name, {}).get("910B", [])
-
-
 def type_choices(name: str):
     """Every type of the first input with partners alike, and mixes of two inputs; outputs of the result's type."""
     entry = pages.operators()[name]
     tensors = [p for p in entry["parameters"] if p["kind"] == "T"]
     inputs = [p["name"] for p in tensors if not p["written"] or p["in_place"] or base_of(name)[1]]
     outputs = [p["name"] for p in tensors if p["name"] not in inputs]
-    choices = [{other: kind for other in inputs} for kind in list_of(entry, inputs[0])
-               if all(kind in list_of(entry, other) for other in inputs)]  # fmt: skip
+    first, *rest = (pages.listed_types(entry, other) for other in inputs)
+    choices = [dict.fromkeys(inputs, kind) for kind in first if all(kind in types for types in rest)]
     mixes = [("F16", "F32"), ("I64", "F32"), ("B", "I32"), ("U8", "I8"), ("BF16", "F16"), ("F32", "F64"),
              ("I32", "F16"), ("F32", "C64")]  # fmt: skip
     if len(inputs) > 1 and any(check[0] == "promote" for check in entry["checks"]):
-        choices += [{inputs[0]: a, **{other: b for other in inputs[1:]}} for a, b in mixes
-                    if a in list_of(entry, inputs[0]) and all(b in list_of(entry, other) for other in inputs[1:])]  # fmt: skip
+        choices += [{inputs[0]: a, **dict.fromkeys(inputs[1:], b)} for a, b in mixes
+                    if a in first and all(b in types for types in rest)]  # fmt: skip
     for types in choices:
         arguments = {other: pages.Shaped(kind, ()) for other, kind in types.items()}
         legal = pages.legal(entry)
         scalars = {p["name"]: ORACLES[base_of(name)[0]].attributes.get(p["name"], legal[p["name"]])
                    for p in entry["parameters"] if p["kind"] == "S"}  # fmt: skip
         computes = inputs[0] if entry["computes"] in outputs else entry["computes"]
-        result = "B" if entry["result"] == "B" else pages._computed_type(entry, {**arguments, **scalars}, computes)
-        if any(check[0] == "among" and pages._computed_type(entry, {**arguments, **scalars}, check[1]) not in check[2:]
+        result = "B" if entry["result"] == "B" else pages.computed_type(entry, {**arguments, **scalars}, computes)
+        if any(check[0] == "among" and pages.computed_type(entry, {**arguments, **scalars}, check[1]) not in check[2:]
                for check in entry["checks"]):  # fmt: skip
             continue
         if any(check[0] == "same-dtype" and len({types[other] for other in check[1:] if other in types}) > 1
@@ -218,7 +214,7 @@ def type_choices(name: str):
             continue
         if set(types.values()) & set(ORACLES[base_of(name)[0]].refused):
             continue
-        cast = pages._computed_type(entry, {**arguments, **scalars}, "promoted") or result
+        cast = pages.computed_type(entry, {**arguments, **scalars}, "promoted") or result
         if result is None or result not in pages.KINDS:
             continue
         if not outputs:
@@ -226,7 +222,7 @@ def type_choices(name: str):
             if promotion.can_cast(cast, types[written]):
                 yield types
             continue
-        allowed = list_of(entry, outputs[0]) or [result]
+        allowed = pages.listed_types(entry, outputs[0]) or [result]
         if any(check[0] == "same-dtype" and inputs[0] in check and outputs[0] in check for check in entry["checks"]):
             yield {**types, **{other: types[inputs[0]] for other in outputs}}
         elif result in allowed:

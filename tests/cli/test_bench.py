@@ -58,11 +58,10 @@ aclnn.ELEMENTS = 4096 * 16
 mcdnn.SHAPE = 2, 4, 6, 6
 import operators
 for row in operators.all_rows():
-    if row.size not in ("1 MiB", "64 MiB", "4096x1024") and not row.size.endswith("tokens"):
-        with row.make() as case:
+    large = row.size in ("1 MiB", "64 MiB", "4096x1024") or row.size.endswith("tokens")
+    if not large and (row.name, row.size) != ("matmul", "1024x1024"):
+        with row.make() as case:  # PyTorch's part has run once then
             case.operator()
-            if case.torch is not None:
-                case.torch()
             assert case.bytes_read > 0 and case.bytes_written > 0
             print(row.name, row.dtype, row.size, sep="/")
 """

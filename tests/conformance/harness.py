@@ -56,7 +56,8 @@ def last_text() -> str:
     return _told("understudy_last_error")
 
 
-def _check_here(case: RuleCase) -> None:
+def check_case(case: RuleCase) -> None:
+    """In this process, whatever the case's environment."""
     expected = catalogue.rules()[case.rule]
     status = expected.status if case.status is None else case.status
     if core() is None:
@@ -80,7 +81,7 @@ def _check_here(case: RuleCase) -> None:
 def check_rule(case: RuleCase) -> None:
     """Runs a case; with `env`, in a process of its own that has these variables set before the libraries are loaded."""
     if not case.env:
-        _check_here(case)
+        check_case(case)
         return
     module = sys.modules[case.refused.__module__]
     together = [one for one in module.RULES if one.env == case.env] if core() is not None else [case]
@@ -102,7 +103,7 @@ def _outcome_in_a_child(rule: str, cases: list[RuleCase]) -> str:
     if child == 0:
         try:
             for case in cases:
-                _check_here(case)
+                check_case(case)
         except BaseException:
             os.write(writing, traceback.format_exc().encode())
         sys.stderr.flush()

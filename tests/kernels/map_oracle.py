@@ -34,10 +34,6 @@ def fields(x):
     return x.astype(np.int32) if np.asarray(x).dtype == bool else x
 
 
-def modulo(x):
-    return x
-
-
 def sum_of(x, y):
     return x + y, np.abs(x) + np.abs(y)
 
@@ -45,12 +41,10 @@ def sum_of(x, y):
 def scaled_sum(x, y, a):
     if is_integer(x):
         return fields(x) + fields(a) * fields(y)
-    # A real number multiplies both parts.
-    product = np.real(a) * y if np.iscomplexobj(x) else a * y
-    if np.iscomplexobj(x):
-        product = np.real(a) * np.real(y) + 1j * (np.real(a) * np.imag(y))
+    if np.iscomplexobj(x):  # a real number multiplies both parts
         product = join(np.real(a) * np.real(y), np.real(a) * np.imag(y))
         return join(np.real(x) + np.real(product), np.imag(x) + np.imag(product)), np.abs(x) + np.abs(product)
+    product = a * y
     return x + product, np.abs(x) + np.abs(product)
 
 
@@ -230,16 +224,6 @@ def power(x, y):
 def elementwise(function):
     """A function of Python floats."""
     return np.vectorize(function, otypes=[np.float64])
-
-
-def guarded(function):
-    """The function, with NaN instead of an exception."""
-    def apply(value):
-        try:
-            return function(value)
-        except (ValueError, OverflowError):
-            return math.nan
-    return elementwise(apply)
 
 
 def log_of_gamma(value):
@@ -727,7 +711,6 @@ ORACLE = {
     "gt": Oracle(lambda x, y: x > y),
     "ge": Oracle(lambda x, y: x >= y),
     "is_close": Oracle(close, numbers=(0.25, 0.125, 1)),
-    "is_nan": Oracle(np.isnan),
     "is_finite": Oracle(np.isfinite),
     "is_inf": Oracle(np.isinf),
     "is_pos_inf": Oracle(np.isposinf),
@@ -807,7 +790,6 @@ ORACLE = {
     "erfinv": Oracle(inverse_error, 8, domains=((-1, 1),)),
     "lgamma": Oracle(lambda x: (elementwise(log_of_gamma)(x), np.abs(elementwise(log_of_gamma)(x)) + 4), 12),
     "digamma": Oracle(lambda x: (digamma(x), np.abs(digamma(x)) + np.abs(math.pi / np.tan(math.pi * x)) + 8), 12),
-    "copysign": Oracle(np.copysign, 0),
     "heaviside": Oracle(lambda x, y: np.where(x == 0, y, x > 0), 0),
     "nan_to_num": Oracle(nan_to_num, 0),
     "logit": Oracle(logit, 8, numbers=(0.125,)),
@@ -915,6 +897,4 @@ ORACLE = {
     # complex
     "modulus": Oracle(np.abs, 6),
     "real": Oracle(np.real, 0),
-    "imaginary": Oracle(np.imag, 0),
-    "conjugate": Oracle(lambda z: join(np.real(z), -np.imag(z)), 0),
 }

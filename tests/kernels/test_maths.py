@@ -183,7 +183,7 @@ def test_gamma_of_negative_numbers(name, type_name):
 
 def special_cases(name):
     expected = {
-        "lgamma": {0.0: np.inf, -0.0: np.inf, 1.0: 0.0, 2.0: 0.0, -1.0: np.inf, np.inf: np.inf, -np.inf: np.inf},
+        "lgamma": {0.0: np.inf, 1.0: 0.0, 2.0: 0.0, -1.0: np.inf, np.inf: np.inf, -np.inf: np.inf},
         "digamma": {0.0: -np.inf, -1.0: np.nan, np.inf: np.inf, -np.inf: np.nan},
         "silu_slope": {np.inf: 1, -np.inf: 0}, "gelu_slope": {np.inf: 1, -np.inf: 0},
         "gelu_tanh_slope": {np.inf: 1, -np.inf: 0}, "mish_slope": {np.inf: 1, -np.inf: 0},
@@ -199,6 +199,12 @@ def special_cases(name):
 def test_special_arguments(name, type_name):
     table = special_cases(name)
     np.testing.assert_array_equal(call("values", name, type_name, list(table)), list(table.values()))
+
+
+@pytest.mark.parametrize("type_name", REALS)
+def test_lgamma_of_a_negative_zero(type_name):
+    """Which is a pole as 0 is, and the same key of a table."""
+    assert call("values", "lgamma", type_name, [-0.0])[0] == np.inf
 
 
 @pytest.mark.parametrize("type_name", REALS)

@@ -20,7 +20,6 @@ from tests.conformance.verdicts import require_status as ok
 
 FLOAT, DOUBLE, HALF, BFLOAT16 = (lib.MCDNN_DATA_FLOAT, lib.MCDNN_DATA_DOUBLE, lib.MCDNN_DATA_HALF,
                                  lib.MCDNN_DATA_BFLOAT16)
-TYPE_NAMES = {FLOAT: "float", DOUBLE: "double", HALF: "half", BFLOAT16: "bfloat16"}
 STORAGE = {FLOAT: np.float32, DOUBLE: np.float64, HALF: np.float16, BFLOAT16: np.uint16,
            lib.MCDNN_DATA_INT8: np.int8, lib.MCDNN_DATA_UINT8: np.uint8, lib.MCDNN_DATA_INT32: np.int32,
            lib.MCDNN_DATA_INT64: np.int64}

@@ -62,8 +62,7 @@ def test_a_legal_call(name):
             assert result.ndim == len(spec.shape) and result.size <= numpy.prod(spec.shape), parameter["name"]
         else:
             assert [shape_of(item) for item in each(result)] == [shape_of(item) for item in each(spec)], parameter["name"]
-        listed = entry["dtypes"].get(parameter["name"], {}).get("910B", [])
-        kinds = {NUMPY[kind].name for kind in listed if kind in NUMPY}
+        kinds = {NUMPY[kind].name for kind in pages.listed_types(entry, parameter["name"]) if kind in NUMPY}
         assert not kinds or {item.dtype.name for item in each(result)} <= kinds, parameter["name"]
 
 

@@ -17,7 +17,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from understudy import __version__, addresses, toml
+from understudy import addresses, toml
 from understudy.errors import SdkError, UsageError
 from understudy.ft_run import signal_name
 from understudy.kit import conform_report, table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import pathlib
 
 from understudy.kit import elf
 from understudy.paths import STACKS
@@ -30,16 +29,3 @@ def stack_of(function: str) -> str | None:
     """The stack that emulates the function."""
     names = exporters().get(function)
     return libraries()[names[0]][0] if names else None
-
-
-def static_libraries() -> set[str]:
-    return {file.name for stack in STACKS.values() for file in stack.library_path.glob("lib*.a")}
-
-
-def library_like(facts: elf.Facts) -> pathlib.Path | None:
-    """Our library of the same name as another one."""
-    for name in (facts.soname, facts.path.name):
-        plain = name.partition(".so")[0] + ".so"  # a version may follow
-        if plain in libraries():
-            return libraries()[plain][1].path
-    return None

@@ -6,7 +6,7 @@
 #include "device/graph.h"
 #include "device/value.h"
 
-enum { MODEL_NAME_LIMIT = 512, MODEL_CALLBACK_LIMIT = 64, MODEL_EDIT_LIMIT = 1024 };
+enum { MODEL_NAME_LIMIT = 512, MODEL_CALLBACK_LIMIT = 64 };
 
 typedef struct ModelCallback {
     aclrtCallback function;

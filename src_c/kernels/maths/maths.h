@@ -93,41 +93,7 @@ US_ALWAYS_INLINE double bits_double(uint64_t bits)
 #define HALF_PI_HIGH 0x1.921fb54442d18p+0
 #define HALF_PI_LOW 0x1.1a62633145c07p-54
 
-#include "kernels/maths/exact.inc"
-#include "kernels/maths/exponential.inc"
-#include "kernels/maths/logarithm.inc"
-#include "kernels/maths/power.inc"
-#include "kernels/maths/trigonometric.inc"
-#include "kernels/maths/hyperbolic.inc"
-#include "kernels/maths/error_function.inc"
-#include "kernels/maths/remainder.inc"
-#include "kernels/maths/activations.inc"
-
-#undef REAL_IS_FLOAT
-#undef REAL
-#undef WORD
-#undef WORD_BITS
-#undef TWOFOLD
-#undef OF
-#undef PICK
-#undef BUILTIN
-#undef TO_BITS
-#undef FROM_BITS
-#undef MANTISSA
-#undef BIAS
-#undef SIGN_BIT
-#undef ONE_BITS
-#undef SQRT_HALF_BITS
-#undef HIDDEN_BIT
-#undef ROUNDER
-#undef SMALLEST_NORMAL
-#undef LOG2_E
-#undef LN2
-#undef LN2_HIGH
-#undef LN2_LOW
-#undef SQRT_HALF
-#undef HALF_PI_HIGH
-#undef HALF_PI_LOW
+#include "kernels/maths/groups.inc"
 
 #define REAL_IS_FLOAT 1
 #define REAL float
@@ -155,41 +121,7 @@ US_ALWAYS_INLINE double bits_double(uint64_t bits)
 #define HALF_PI_HIGH 0x1.921fb6p+0f
 #define HALF_PI_LOW -0x1.777a5cp-25f
 
-#include "kernels/maths/exact.inc"
-#include "kernels/maths/exponential.inc"
-#include "kernels/maths/logarithm.inc"
-#include "kernels/maths/power.inc"
-#include "kernels/maths/trigonometric.inc"
-#include "kernels/maths/hyperbolic.inc"
-#include "kernels/maths/error_function.inc"
-#include "kernels/maths/remainder.inc"
-#include "kernels/maths/activations.inc"
-
-#undef REAL_IS_FLOAT
-#undef REAL
-#undef WORD
-#undef WORD_BITS
-#undef TWOFOLD
-#undef OF
-#undef PICK
-#undef BUILTIN
-#undef TO_BITS
-#undef FROM_BITS
-#undef MANTISSA
-#undef BIAS
-#undef SIGN_BIT
-#undef ONE_BITS
-#undef SQRT_HALF_BITS
-#undef HIDDEN_BIT
-#undef ROUNDER
-#undef SMALLEST_NORMAL
-#undef LOG2_E
-#undef LN2
-#undef LN2_HIGH
-#undef LN2_LOW
-#undef SQRT_HALF
-#undef HALF_PI_HIGH
-#undef HALF_PI_LOW
+#include "kernels/maths/groups.inc"
 
 #include "kernels/maths/bessel.h"
 #include "kernels/maths/complex.h"

@@ -111,11 +111,6 @@ bool us_blas_available(void)
     return blas.library != NULL;
 }
 
-void *us_blas_function(const char *name)
-{
-    return us_blas_available() ? function_of(blas.library, name, "") : NULL;
-}
-
 void *us_lapack_function(const char *name)
 {
     return us_blas_available() ? function_of(blas.lapack, name, "_") : NULL;

@@ -10,9 +10,8 @@
 /* Whether a library with the CBLAS was found. */
 bool us_blas_available(void);
 
-/* The function "cblas_sgemm" …, or "sgetrf" … of LAPACK: its Fortran interface, sizes are int, everything is passed by
- * address, lengths of character arguments are not passed. NULL: the library lacks it. */
-void *us_blas_function(const char *name);
+/* "sgetrf" … of LAPACK: its Fortran interface, sizes are int, everything is passed by address, lengths of character arguments
+ * are not passed. NULL: the library lacks it. */
 void *us_lapack_function(const char *name);
 /* The LAPACK's or BLAS's function for a type: "getrf" of float32 is "sgetrf". */
 void *us_lapack_routine(DType dtype, const char *routine);

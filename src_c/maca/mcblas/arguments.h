@@ -26,7 +26,7 @@ typedef struct Argument {
     int step;            /* leading dimension or increment */
     int64_t rows, columns; /* of a matrix; vectors and packed triangles have so many rows */
     DType dtype;         /* of a scalar that is not of the function's type */
-    bool written, real_operation;
+    bool written;
 } Argument;
 
 #define SIZE(x) {.kind = ARGUMENT_SIZE, .name = #x, .value = x}

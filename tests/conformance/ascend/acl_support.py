@@ -10,7 +10,6 @@ from understudy.ascend import ffi, lib
 from tests.conformance.harness import Result, RuleCase
 from tests.conformance.verdicts import require_status as ok
 
-UNTOUCHED = 0x5A5A5A5A
 # Cases that change what the whole process shares run in a child of their own.
 ALONE = {"UNDERSTUDY_DEVICES": "2"}
 

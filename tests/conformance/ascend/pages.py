@@ -46,18 +46,32 @@ def planned() -> list[str]:
     return [name for name, entry in operators().items() if entry["planned"]]
 
 
+def kind_of(dtype: str) -> Kind:
+    """What stands for a type: bytes for those that no kernel computes on."""
+    return KINDS.get(dtype, support.I8)
+
+
 # ---- arguments -----------------------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=8)
 def _values(count: int, dtype: str, below: int | None) -> numpy.ndarray:
-    """Not to be written: an operator's cases ask for the same ones over and over."""
     if below is not None:
         return numpy.arange(count) % below
     if dtype == "B":
         return numpy.arange(count) % 2
     floating = dtype in ("F32", "F16", "BF16", "F64")
     return numpy.arange(count) % 7 * 0.25 + 0.25 if floating else (numpy.arange(count) % 5 + 1).astype(numpy.int8)
+
+
+# An operator's cases ask for the same tensors over and over: what they hold, as it is stored. Not to be written.
+@functools.lru_cache(maxsize=32)
+def _stored(count: int, dtype: str, below: int | None) -> numpy.ndarray:
+    return kind_of(dtype).encode(_values(count, dtype, below))
+
+
+@functools.lru_cache(maxsize=8)
+def _stored_ones(count: int, dtype: str) -> numpy.ndarray:
+    return kind_of(dtype).encode(numpy.ones(count))
 
 
 @dataclasses.dataclass
@@ -80,10 +94,15 @@ class Shaped:
         return [*outer, of_rows, of_columns]
 
     def values(self) -> numpy.ndarray:
+        """What it holds as an input."""
         return _values(math.prod(self.shape), self.dtype, self.below)
 
+    def stored(self) -> numpy.ndarray:
+        """The same as the type stores it. Not to be written."""
+        return _stored(math.prod(self.shape), self.dtype, self.below)
+
     def make(self, output: bool) -> Tensor:
-        kind = KINDS.get(self.dtype, support.I8)
+        kind = kind_of(self.dtype)
         code = DTYPE_CODES.get(self.dtype)
         name = "FRACTAL_NZ" if self.storage else self.format
         format = getattr(lib, f"ACL_FORMAT_{name}") if name else None
@@ -94,11 +113,11 @@ class Shaped:
             return expanded(kind, self.shape)
         if output:
             return blank(kind, self.shape, strides=self.strides(), format=format) if code is None else Tensor(
-                kind, numpy.zeros(int(numpy.prod(self.shape))), shape=self.shape, code=code)  # fmt: skip
+                kind, numpy.zeros(math.prod(self.shape)), shape=self.shape, code=code)  # fmt: skip
         if self.storage is not None:
-            return Tensor(kind, numpy.ones(int(numpy.prod(self.storage))), shape=self.shape, strides=self.strides(),
-                          storage=self.storage, code=code, format=format)  # fmt: skip
-        return Tensor(kind, self.values(), shape=self.shape, strides=self.strides(), code=code, format=format)
+            return Tensor(kind, stored=_stored_ones(math.prod(self.storage), self.dtype), shape=self.shape,
+                          strides=self.strides(), storage=self.storage, code=code, format=format)  # fmt: skip
+        return Tensor(kind, stored=self.stored(), shape=self.shape, strides=self.strides(), code=code, format=format)
 
 
 SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?(?::([A-Z0-9_]+))?")
@@ -118,18 +137,23 @@ def preferred(types: list[str]) -> str:
     return next((kind for kind in PREFERRED if kind in types), types[0] if types else "F32")
 
 
+def listed_types(entry: dict, name: str) -> list[str]:
+    """A parameter's types on the default product; none where the page lists none."""
+    return entry["dtypes"].get(name, {}).get("910B", [])
+
+
 def _input_type(entry: dict) -> str:
     """The type of the first tensor in a legal call."""
     for parameter in entry["parameters"]:
         if parameter["kind"] in ("T", "TL"):
-            return preferred(entry["dtypes"].get(parameter["name"], {}).get("910B") or ["F32"])
+            return preferred(listed_types(entry, parameter["name"]) or ["F32"])
     return "F32"
 
 
 def _default(entry: dict, parameter: dict):
     name, kind = parameter["name"], parameter["kind"]
     if kind in ("T", "TL"):
-        types = entry["dtypes"].get(name, {}).get("910B") or ["F32"]
+        types = listed_types(entry, name) or ["F32"]
         one = Shaped(_input_type(entry) if parameter["written"] and _input_type(entry) in types else preferred(types),
                      (2, 3))  # fmt: skip
         for check in entry["checks"]:  # elements NAME … = COUNT
@@ -213,7 +237,7 @@ def scalar(value) -> Handle:
     return Handle(lib.aclCreateScalar(ffi.new(f"{ctype} *", value), code), lib.aclDestroyScalar)
 
 
-def _list(parts: list[Tensor]) -> Handle:
+def tensor_list(parts: list[Tensor]) -> Handle:
     handles = [part.handle if part is not None else ffi.NULL for part in parts]
     made = lib.aclCreateTensorList(ffi.new("aclTensor *[]", handles), len(parts))
     for part in parts:
@@ -243,7 +267,7 @@ def made(parameter: dict, value):
         return value.make(parameter["written"] and not parameter["updated"])
     if kind == "TL":
         output = parameter["written"] and not parameter["updated"]
-        return _list([item.make(output) if item is not None else None for item in value])
+        return tensor_list([item.make(output) if item is not None else None for item in value])
     if kind == "S":
         return scalar(value)
     if kind == "SL":
@@ -319,7 +343,7 @@ class CannotBreak(Exception):
     """No change of the legal call breaks just this rule."""
 
 
-def _set_dtype(value, dtype: str, every: bool = True):
+def _set_dtype(value, dtype: str):
     if isinstance(value, list):
         return [dataclasses.replace(item, dtype=dtype) for item in value]
     return dataclasses.replace(value, dtype=dtype)
@@ -363,7 +387,7 @@ def _is_limited(entry, rule, name: str) -> bool:
 def _possible(entry, rule, name: str) -> list[str]:
     """Types with which a parameter comes as far as this rule."""
     if _is_limited(entry, rule, name):
-        return entry["dtypes"].get(name, {}).get("910B", [])
+        return listed_types(entry, name)
     return [kind for kind in KINDS if kind in promotion.TYPES]
 
 
@@ -374,7 +398,7 @@ def break_promote(entry, rule, arguments):
     name = rule["subject"]
     value = arguments[name]
     if is_list(value):
-        types = entry["dtypes"].get(name, {}).get("910B", [])
+        types = listed_types(entry, name)
         for first, second in itertools.product(types, types):
             if promotion.promoted(first, second) is None:
                 rest = [dataclasses.replace(item, dtype=second) for item in value[1:]]
@@ -393,10 +417,10 @@ def break_promote(entry, rule, arguments):
     raise CannotBreak
 
 
-def _computed_type(entry, arguments, source: str) -> str | None:
+def computed_type(entry, arguments, source: str) -> str | None:
     """The type that a name in a check stands for, with these arguments."""
     if match := re.fullmatch(r"floating\((.*)\)", source):
-        inner = _computed_type(entry, arguments, match[1])
+        inner = computed_type(entry, arguments, match[1])
         return "F32" if inner and promotion.category(inner) in ("int", "wide", "bool") else inner
     if isinstance(arguments.get(source), Shaped):
         return arguments[source].dtype
@@ -437,11 +461,11 @@ def break_cast(entry, rule, arguments):
     source, _, target = _words(entry, rule)
     name = rule["subject"]
     if name == source:  # a scalar that does not convert to a type
-        for dtype in entry["dtypes"].get(_type_source(entry, target), {}).get("910B", ["F32"]):
+        for dtype in listed_types(entry, _type_source(entry, target)) or ["F32"]:
             changed = with_types(entry, arguments, dtype)
             if promotion.category(dtype) != "float":
                 changed.update({other: 1 for other in _scalar_names(entry)})
-            to = _computed_type(entry, changed, target)
+            to = computed_type(entry, changed, target)
             for value in (0.5, 1j):
                 if to and not promotion.can_cast(scalar_type(value), to):
                     return {**changes(arguments, changed), name: value}
@@ -449,10 +473,10 @@ def break_cast(entry, rule, arguments):
     in_place = any(parameter["in_place"] and parameter["name"] == target for parameter in entry["parameters"])
     lists = [name for name, value in arguments.items() if is_list(value)]
     inputs = [word for word in _tensor_names(entry) + lists if word != target and not in_place]
-    candidates = {dtype for word in inputs for dtype in entry["dtypes"].get(word, {}).get("910B", [])}
+    candidates = {dtype for word in inputs for dtype in listed_types(entry, word)}
     for dtype in sorted(candidates, key=lambda kind: (kind != "F32", kind)):
         changed = with_types(entry, arguments, dtype, skip=target)
-        from_type = _computed_type(entry, changed, source)
+        from_type = computed_type(entry, changed, source)
         for to in _possible(entry, rule, target):
             if from_type and not promotion.can_cast(from_type, to):
                 return {**changes(arguments, changed), target: _set_dtype(arguments[target], to)}
@@ -460,20 +484,20 @@ def break_cast(entry, rule, arguments):
         return {target: _set_dtype(arguments[target], "STRING")}
     for word in (word for word in inputs if not _is_limited(entry, rule, word)):
         for dtype in _possible(entry, rule, word):
-            from_type = _computed_type(entry, {**arguments, word: _set_dtype(arguments[word], dtype)}, source)
+            from_type = computed_type(entry, {**arguments, word: _set_dtype(arguments[word], dtype)}, source)
             if from_type and not promotion.can_cast(from_type, arguments[target].dtype):
                 return {word: _set_dtype(arguments[word], dtype)}
     own = _possible(entry, rule, target)
     for dtype, others in itertools.product(own, own):  # changed in place: its partners decide
         changed = {**with_types(entry, arguments, others), target: _set_dtype(arguments[target], dtype)}
-        from_type = _computed_type(entry, changed, source)
+        from_type = computed_type(entry, changed, source)
         if from_type and not promotion.can_cast(from_type, dtype):
             return changes(arguments, changed)
     scalars = _scalar_names(entry)
     for dtype in own:  # a scalar may make the common type what target is not
         for name, value in ((name, value) for name in scalars for value in (0.5, 1j)):
             changed = {**with_types(entry, arguments, dtype), name: value}
-            from_type = _computed_type(entry, changed, source)
+            from_type = computed_type(entry, changed, source)
             if from_type and not promotion.can_cast(from_type, dtype):
                 return changes(arguments, changed)
     raise CannotBreak
@@ -492,7 +516,7 @@ def with_types(entry, arguments, dtype: str, skip: str = "") -> dict:
     """All tensors of a type, where their lists allow it."""
     changed = dict(arguments)
     for name, value in arguments.items():
-        if (isinstance(value, Shaped) or is_list(value)) and name != skip and dtype in entry["dtypes"].get(name, {}).get("910B", []):
+        if (isinstance(value, Shaped) or is_list(value)) and name != skip and dtype in listed_types(entry, name):
             changed[name] = _set_dtype(value, dtype)
     return changed
 
@@ -511,22 +535,22 @@ def _another_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 def break_among(entry, rule, arguments):
     name, *types = _words(entry, rule)
     tensors = [other for other in _tensor_names(entry) if isinstance(arguments[other], Shaped)]
-    allowed = {kind for other in tensors for kind in entry["dtypes"].get(other, {}).get("910B", [])}
+    allowed = {kind for other in tensors for kind in listed_types(entry, other)}
     for dtype in sorted(allowed - set(types)):
         changed = with_types(entry, arguments, dtype)
-        if _computed_type(entry, changed, name) not in (None, *types):
+        if computed_type(entry, changed, name) not in (None, *types):
             return changes(arguments, changed)
     joined = [word for check in entry["checks"] if check[0] == "promote" for word in check[1:] if word in tensors]
     for first, second in itertools.product(*(_possible(entry, rule, word) for word in joined[:2])) if len(joined) > 1 else ():
         kinds = dict.fromkeys(joined[1:], second) | {joined[0]: first}
         changed = arguments | {word: _set_dtype(arguments[word], kind) for word, kind in kinds.items()}
-        if _computed_type(entry, changed, name) not in (None, *types):
+        if computed_type(entry, changed, name) not in (None, *types):
             return changes(arguments, changed)
     for value in (0.5, 1j):  # a scalar may make the common type
-        for scalar_name in (parameter["name"] for parameter in entry["parameters"] if parameter["kind"] == "S"):
+        for scalar_name in _scalar_names(entry):
             for dtype in sorted(allowed):
                 changed = {**with_types(entry, arguments, dtype), scalar_name: value}
-                if _computed_type(entry, changed, name) not in (None, *types):
+                if computed_type(entry, changed, name) not in (None, *types):
                     return changes(arguments, changed)
     raise CannotBreak
 
@@ -547,7 +571,7 @@ def break_own_shape(entry, rule, arguments):
 
 def break_same_dtype(entry, rule, arguments):
     name = rule["subject"]
-    allowed = entry["dtypes"].get(name, {}).get("910B", list(KINDS))
+    allowed = listed_types(entry, name) or list(KINDS)
     others = [kind for kind in allowed if kind != _first(arguments[name]).dtype]
     if not others:
         raise CannotBreak
@@ -557,12 +581,12 @@ def break_same_dtype(entry, rule, arguments):
 def break_uniform(entry, rule, arguments):
     name = rule["subject"]
     *rest, last = arguments[name]
-    others = [kind for kind in entry["dtypes"].get(name, {}).get("910B", []) if kind != last.dtype]
+    others = [kind for kind in listed_types(entry, name) if kind != last.dtype]
     if not others:
         raise CannotBreak
     changed = {name: [*rest, dataclasses.replace(last, dtype=others[0])]}
     for check in entry["checks"]:  # partners that must have the same type, tensor by tensor
-        if check[0] == "same-dtype" and name in check and check.index("same-dtype") == 0:
+        if check[0] == "same-dtype" and name in check[1:]:
             for partner in check[1:]:
                 if isinstance(arguments.get(partner), list):
                     changed[partner] = [*arguments[partner][:-1],

@@ -6,7 +6,7 @@ import contextlib
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend.acl_support import case, device, foreign_stream, freed_memory, no_context, ok
+from tests.conformance.ascend.acl_support import case, foreign_stream, freed_memory, no_context, ok
 from tests.conformance.ascend.test_acl_model import GROUPS, NULL, ON_910, STRANGE, Scene, bytes_of, gone, implicit
 from tests.conformance.harness import Result, check_rule
 

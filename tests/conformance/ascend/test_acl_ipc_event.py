@@ -82,12 +82,6 @@ def open_handle(known: bool = True, null: bool = False, context: bool = True):
         return result
 
 
-def on_another_product(function):
-    """The refused call of a product that has no such events."""
-    with device():
-        return function()
-
-
 def capturing(function):
     """The status of a call while a stream is captured."""
     def run(made):

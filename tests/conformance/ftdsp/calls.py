@@ -208,15 +208,17 @@ class Invocation:
 COUNT = 6
 
 
+@functools.cache
 def sample(prefix: str, count: int, seed: int) -> numpy.ndarray:
-    """Values every operator accepts: between 0 and 1, or small integers."""
+    """Values every operator accepts: between 0 and 1, or small integers. Not to be written: the cases of an operator have
+    the same ones."""
     random = numpy.random.default_rng(seed)
-    if prefix.startswith("i"):
-        return random.integers(1, 5, count).astype(ELEMENT[prefix])
-    values = random.uniform(0.1, 0.9, count)
+    values = random.integers(1, 5, count) if prefix.startswith("i") else random.uniform(0.1, 0.9, count)
     if prefix.startswith("c"):
         values = values + 1j * random.uniform(0.1, 0.9, count)
-    return values.astype(ELEMENT[prefix])
+    values = values.astype(ELEMENT[prefix])
+    values.flags.writeable = False
+    return values
 
 
 def described(text: str) -> Callable[[str], list]:

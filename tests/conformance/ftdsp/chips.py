@@ -13,7 +13,7 @@ def check_here(module: str, chip: str) -> None:
     for case in importlib.import_module(module).RULES:
         if case.env.get(CHIP, "") == chip:
             try:
-                harness._check_here(case)
+                harness.check_case(case)
             except AssertionError as error:
                 raise AssertionError(f"{case.rule}: {error}") from error
             checked += 1

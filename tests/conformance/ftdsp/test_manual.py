@@ -3,12 +3,11 @@
 import numpy
 import pytest
 
-from tests.conformance.ftdsp.calls import (ALIGNMENT, DDR, DDR_END, ELEMENT, L2, L2_OF_CORE_3, At, Input, Table, sample)
+from tests.conformance.ftdsp.calls import (ALIGNMENT, DDR, DDR_END, ELEMENT, L2, L2_OF_CORE_3, At, Input, Table)
 from tests.conformance.ftdsp.chips import check_rules
-from tests.conformance.ftdsp.legal import (OWN_PARAMETERS, cropping, filling, ints, local_norm, longs, pieces, reduction,
+from tests.conformance.ftdsp.legal import (OWN_PARAMETERS, cropping, filling, ints, local_norm, longs, reduction,
                                            structure, tensor, tensors)
 from tests.conformance.ftdsp.manual import INT_MAX, Manual, operators
-from understudy.ftdsp import ffi
 
 
 # ---- rules beside those of the table ----
@@ -110,10 +109,6 @@ def broadcast_cases(add, prefix, space):
               [{"input_shape": ints(1, 3, 1), "input_shape_size": 3}])
     yield add("output_shape/mismatch", [{"input_shape": ints(1, 3)}, {"input_shape": ints(2, 1)}],
               [{"input_shape": ints(3, 1)}, {"input_shape": ints(3, 2)}])
-
-
-def blocks_case(add, name, block_of_3):
-    return add(f"{name}/mismatch", block_of_3, [{}])
 
 
 def depth_cases(add, prefix, space):

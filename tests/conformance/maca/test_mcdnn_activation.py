@@ -7,8 +7,7 @@ from understudy.maca import ffi, lib
 
 from tests.conformance.harness import check_rule
 from tests.conformance.maca.mcdnn_cases import Subject, both, descriptor_rules, fresh, operands
-from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, Tensor, activation, descriptor, handle, nhwc_strides, ok,
-                                      scale)
+from tests.maca.mcdnn_support import (BFLOAT16, DOUBLE, FLOAT, Tensor, activation, descriptor, handle, nhwc_strides, scale)
 
 INT32 = lib.MCDNN_DATA_INT32
 SIZES = (2, 3, 2, 5)

@@ -1,13 +1,12 @@
 """Rules of the CTC loss (mcdnn-cnn 16)."""
 
-import numpy as np
 import pytest
 
-from understudy.maca import ffi, lib
+from understudy.maca import ffi
 
 from tests.conformance.harness import check_rule
 from tests.conformance.maca.mcdnn_cases import Subject, descriptor_rules, fresh
-from tests.maca.mcdnn_support import HALF, descriptor, gapped_strides, handle
+from tests.maca.mcdnn_support import HALF, descriptor, gapped_strides
 from tests.maca.runtime_support import device_memory
 from tests.maca.test_mcdnn_ctc_loss import Call, described
 

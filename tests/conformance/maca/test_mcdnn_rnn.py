@@ -6,7 +6,7 @@ import pytest
 from understudy.maca import ffi, lib
 
 from tests.conformance.harness import check_rule
-from tests.conformance.maca.mcdnn_cases import Subject, broken_handle, descriptor_rules, fresh
+from tests.conformance.maca.mcdnn_cases import Subject, descriptor_rules, fresh
 from tests.maca.mcdnn_support import DOUBLE, FLOAT, HALF, descriptor, gapped_strides, handle, ok
 from tests.maca.runtime_support import device_memory
 from tests.maca.test_mcdnn_dropout import Dropout
