@@ -248,15 +248,16 @@ void require_conv_wanted(OpCall *op, BoolArguments mask, Operands gradients)
     }
 }
 
-void require_conv_bias_sizes(OpCall *op, IntArguments sizes, const Operand *weight, ConvSettings settings,
-                             BoolArguments mask)
+void require_conv_bias(OpCall *op, IntArguments sizes, const Operand *gradient, const Operand *weight, ConvSettings settings,
+                       BoolArguments mask)
 {
     if (op_refused(op) || !mask.values[2]) {
         return;
     }
-    const int64_t channels = op_shape_conv_channels(op, weight, settings.transposed, settings.groups).sizes[0];
-    op_require(op, sizes.count == 1 && sizes.values[0] == channels, sizes.name, "length", op->invalid,
-               "%s needs one entry, %lld", sizes.name, (long long)channels);
+    const Shape channels = op_shape_conv_channels(op, weight, settings.transposed, settings.groups);
+    op_require(op, sizes.count == 1 && sizes.values[0] == channels.sizes[0], sizes.name, "length", op->invalid,
+               "%s needs one entry, %lld", sizes.name, (long long)channels.sizes[0]);
+    op_require_shape(op, gradient, &channels);
 }
 
 aclnnStatus op_convolution_backward(OpCall *op, const Operand *slopes, const Operand *input, const Operand *weight,

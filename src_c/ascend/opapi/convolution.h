@@ -32,9 +32,9 @@ void require_conv_input(OpCall *op, const Operand *input, const Operand *weight,
 void require_conv_limits(OpCall *op, const Operand *input, const Operand *weight, ConvSettings settings);
 /* Three entries, and a gradient for each that is wanted (gradInput/null …). */
 void require_conv_wanted(OpCall *op, BoolArguments mask, Operands gradients);
-/* The channels of the output, where the bias' gradient is wanted (biasSizes/length). */
-void require_conv_bias_sizes(OpCall *op, IntArguments sizes, const Operand *weight, ConvSettings settings,
-                             BoolArguments mask);
+/* The channels of the output, where the bias' gradient is wanted (biasSizes/length, gradBias/shape). */
+void require_conv_bias(OpCall *op, IntArguments sizes, const Operand *gradient, const Operand *weight, ConvSettings settings,
+                       BoolArguments mask);
 
 /* The output of a convolution, and its channels. */
 Shape op_shape_convolved(OpCall *op, const Operand *input, const Operand *weight, IntArguments stride,
