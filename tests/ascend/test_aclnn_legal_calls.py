@@ -75,3 +75,26 @@ def test_other_windows_of_a_tensor_without_dimensions(rule, changes):
     sizes = pages.made({"kind": "IA"}, [])
     found = refusal("UnfoldGrad", slopes, sizes, given["dim"], given["size"], given["step"], out)
     assert found == (561002, f"aclnnUnfoldGrad/{rule}")
+
+
+@pytest.mark.parametrize("kind", ["F32", "BF16", "I64"])
+def test_an_index_of_one_element_whose_axis_the_result_leaves_out(kind):
+    values = drawn((4, 3, 5), 5, kind)
+
+    def found(layout, shape, *indices):
+        given = [None if at is None else tensor(numpy.array(at), "I32") for at in indices]
+        return call("Index", self=tensor(values, kind, layout), indices=given, out=empty(shape, kind, layout))
+
+    for layout in ("row-major", "reversed", "gaps"):
+        numpy.testing.assert_array_equal(found(layout, (3, 5), [2]), values[2])
+        numpy.testing.assert_array_equal(found(layout, (4,), None, [2], [-1]), values[:, 2, -1])
+        numpy.testing.assert_array_equal(found(layout, (3,), [[1]], None, [[-1]]), values[1, :, -1])
+        numpy.testing.assert_array_equal(found(layout, (4, 5), None, [2]), values[:, 2])
+        assert found(layout, (), [2], [1], [-1]) == values[2, 1, -1]
+        assert found(layout, (1,), 2, 1, -1) == [values[2, 1, -1]]
+
+
+@pytest.mark.parametrize("index, shape", [([2, 1], (3, 5)), ([2], (5,)), ([2], (1, 1, 3, 5)), ([2], (3, 1))])
+def test_other_results_of_an_index_of_one_element(index, shape):
+    indices = pages._list([tensor(numpy.array(index), "I32")])
+    assert refusal("Index", empty((4, 3, 5)), indices, empty(shape)) == (161002, "aclnnIndex/out/shape")
