@@ -200,6 +200,22 @@ def test_gradients_that_are_not_asked_for_have_any_shape(mask):
     assert [out.bytes() == old for out, old in zip(outs, before)] == [not wanted for wanted in mask]
 
 
+@pytest.mark.parametrize("bias", [(1,), (3,), (2, 3)])
+def test_backward_without_a_bias(bias):
+    """The tensor of a gradient that nobody asks for may have any shape and stays as it is; nothing pads the output."""
+    x, w, dy = drawn((2, 2, 5, 4), 1), drawn((3, 2, 3, 3), 2), drawn((2, 3, 3, 2), 3)
+    dx, dw = gradients(dy, x, w, [2, 2], [(1, 1)] * 2, [1, 1], 1)
+    unwanted = empty(bias)
+    before = unwanted.bytes()
+    results = call("ConvolutionBackward", gradOutput=tensor(dy), input=tensor(x), weight=tensor(w), biasSizes=[1],
+                   stride=[2, 2], padding=[1, 1], dilation=[1, 1], transposed=False, outputPadding=[1, 1], groups=1,
+                   outputMask=[True, True, False], cubeMathType=0, gradInput=empty(dx.shape), gradWeight=empty(dw.shape),
+                   gradBias=unwanted)
+    close(results[0], dx, "F32")
+    close(results[1], dw, "F32")
+    assert unwanted.bytes() == before
+
+
 def test_no_images():
     """Of an empty batch the output is empty, and the gradients of weight and bias are 0."""
     x, w = np.zeros((0, 2, 4, 4)), drawn((3, 2, 3, 3), 1)

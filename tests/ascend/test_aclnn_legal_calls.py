@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from tests.ascend.calling import call, drawn, empty, refusal, rounded, tensor
+from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 
 
@@ -75,3 +76,49 @@ def test_other_windows_of_a_tensor_without_dimensions(rule, changes):
     sizes = pages.made({"kind": "IA"}, [])
     found = refusal("UnfoldGrad", slopes, sizes, given["dim"], given["size"], given["step"], out)
     assert found == (561002, f"aclnnUnfoldGrad/{rule}")
+
+
+@pytest.mark.parametrize("kind", ["F32", "BF16", "I64"])
+def test_an_index_of_one_element_whose_axis_the_result_leaves_out(kind):
+    values = drawn((4, 3, 5), 5, kind)
+
+    def found(layout, shape, *indices):
+        given = [None if at is None else tensor(numpy.array(at), "I32") for at in indices]
+        return call("Index", self=tensor(values, kind, layout), indices=given, out=empty(shape, kind, layout))
+
+    for layout in ("row-major", "reversed", "gaps"):
+        numpy.testing.assert_array_equal(found(layout, (3, 5), [2]), values[2])
+        numpy.testing.assert_array_equal(found(layout, (4,), None, [2], [-1]), values[:, 2, -1])
+        numpy.testing.assert_array_equal(found(layout, (3,), [[1]], None, [[-1]]), values[1, :, -1])
+        numpy.testing.assert_array_equal(found(layout, (4, 5), None, [2]), values[:, 2])
+        assert found(layout, (), [2], [1], [-1]) == values[2, 1, -1]
+        assert found(layout, (1,), 2, 1, -1) == [values[2, 1, -1]]
+
+
+@pytest.mark.parametrize("index, shape", [([2, 1], (3, 5)), ([2], (5,)), ([2], (1, 1, 3, 5)), ([2], (3, 1))])
+def test_other_results_of_an_index_of_one_element(index, shape):
+    indices = pages._list([tensor(numpy.array(index), "I32")])
+    assert refusal("Index", empty((4, 3, 5)), indices, empty(shape)) == (161002, "aclnnIndex/out/shape")
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+@pytest.mark.parametrize("shape, dims", [((2, 3, 4, 16), 1), ((2, 3, 4), 2), ((6, 1), 1)])
+def test_deviations_described_in_the_shape_of_what_is_normalized(kind, shape, dims):
+    """Their memory has room for one number per line."""
+    x, gamma = drawn(shape, 6, kind), numpy.ones(shape[-dims:])
+    lines = shape[:-dims]
+    usual = empty(lines)
+    expected, deviations = empty(shape, kind), 1 / numpy.sqrt((x**2).mean(tuple(range(-dims, 0))) + 1e-6)
+    support.run("aclnnRmsNorm", tensor(x, kind), tensor(gamma, kind), 1e-6, expected, usual)
+    room = support.Tensor(support.F32, numpy.zeros(lines), shape=shape, storage=shape)
+    y = empty(shape, kind)
+    support.run("aclnnRmsNorm", tensor(x, kind), tensor(gamma, kind), 1e-6, y, room)
+    assert y.bytes() == expected.bytes() and room.bytes() == usual.bytes()
+    numpy.testing.assert_allclose(numpy.frombuffer(room.bytes(), numpy.float32), deviations.ravel(), rtol=2e-7)
+
+
+@pytest.mark.parametrize("shape, strides", [((3, 4), (1, 3)), ((3, 4), (8, 2)), ((4, 3), (3, 1)), ((12,), (1,))])
+def test_other_deviations_in_the_shape_of_what_is_normalized(shape, strides):
+    room = support.blank(support.F32, shape, strides=strides)
+    found = refusal("RmsNorm", empty((3, 4)), empty((4,)), 1e-6, empty((3, 4)), room)
+    assert found == (561002, "aclnnRmsNorm/rstdOut/elements")

@@ -139,6 +139,14 @@ static Shape indexed_shape(const Layout *layout, const Operand *self, int32_t *a
     return shape;
 }
 
+/* Programs leave out the axes of a joint index of one element. */
+static bool leaves_joint_out(const Layout *layout, const Shape *shape, const Operand *out)
+{
+    const Shape *joint = &layout->joint;
+    return !layout->masks && joint->rank > 0 && us_shape_elements(joint->rank, joint->sizes) == 1 && op_given(out) &&
+           out->view.rank == shape->rank - joint->rank;
+}
+
 Shape op_shape_indexed(OpCall *op, const Operand *self, Operands indices, const Operand *out)
 {
     int32_t axes[VIEW_RANK_LIMIT];
@@ -151,7 +159,30 @@ Shape op_shape_indexed(OpCall *op, const Operand *self, Operands indices, const 
     if (layout.masks && op_given(out) && decided < out->view.rank && shape.sizes[decided] == 1) {
         shape.sizes[decided] = out->view.shape[decided];
     }
+    if (leaves_joint_out(&layout, &shape, out)) {
+        Shape rest = {0};
+        for (int32_t d = 0; d < shape.rank; d++) {
+            if (axes[d] >= 0) {
+                rest.sizes[rest.rank++] = shape.sizes[d];
+            }
+        }
+        return rest;
+    }
     return shape;
+}
+
+/* out with the axes that it leaves out; one of shape [1] may stand for a single number. */
+static View indexed_view(const Layout *layout, const Shape *shape, const int32_t *axes, const Operand *out)
+{
+    View view = {.data = out->view.data, .dtype = out->view.dtype, .rank = shape->rank};
+    const bool left_out = leaves_joint_out(layout, shape, out);
+    int32_t at = 0;
+    for (int32_t d = 0; d < shape->rank; d++) {
+        const bool absent = left_out && axes[d] < 0;
+        view.shape[d] = absent ? 1 : out->view.shape[at];
+        view.strides[d] = absent ? 0 : out->view.strides[at++];
+    }
+    return view;
 }
 
 static IndexPlan plan_of(OpCall *op, const Layout *layout, const Operand *self, IndexAction action, Shape shape,
@@ -193,9 +224,10 @@ aclnnStatus op_index(OpCall *op, const Operand *self, Operands indices, const Op
         return op_plan_nothing(op);
     }
     Shape shape = indexed_shape(&layout, self, axes);
-    memcpy(shape.sizes, out->view.shape, sizeof shape.sizes);
+    const View view = indexed_view(&layout, &shape, axes, out);
+    memcpy(shape.sizes, view.shape, sizeof shape.sizes);
     IndexPlan plan = plan_of(op, &layout, self, INDEX_READ, shape, axes);
-    return index_plan_submit(op, &plan, NULL, self, out, NULL);
+    return index_plan_submit(op, &plan, NULL, self, out, &view);
 }
 
 /* values in the shape of self[indices], or where masks decide, in its own size. */

@@ -37,6 +37,12 @@ int64_t op_trailing_elements(const Operand *x, int64_t count)
     return elements_of(x, x->view.rank - count, x->view.rank);
 }
 
+bool op_has_room_for_lines(const Operand *room, const Operand *x, int32_t dims)
+{
+    return op_elements(room) == op_leading_elements(x, dims) ||
+           (us_view_same_shape(&room->view, &x->view) && us_view_is_contiguous(&room->view));
+}
+
 /* Whether the last dimensions of x have these sizes. */
 static bool ends_with(const View *x, int64_t count, const int64_t *sizes)
 {
@@ -90,9 +96,14 @@ static aclnnStatus plan_layer_norm(OpCall *op, const LayerNorm *norm, const Oper
     }
     const Normalize attributes = of_lines(norm);
     const View bias = spread(norm->x, norm->bias);
+    const int64_t lines = op_leading_elements(norm->x, norm->dims);
+    const bool wider = norm->inverse != NULL && op_given(norm->inverse) && op_elements(norm->inverse) != lines;
+    const View first = wider ? us_view_contiguous(norm->inverse->view.data, norm->inverse->view.dtype, 1, &lines)
+                             : us_view_absent();
     const PlannedView views[] = {reads(norm->x),     reads(norm->added),  {norm->bias, VIEW_READ, &bias},
                                  reads(norm->scale), reads(norm->offset), writes(norm->sum),
-                                 writes(norm->y),    writes(norm->mean),  writes(norm->inverse), writes(copy)};
+                                 writes(norm->y),    writes(norm->mean),
+                                 {norm->inverse, VIEW_WRITE, wider ? &first : NULL}, writes(copy)};
     return op_plan_views(op, copy == NULL ? us_normalize : us_normalize_and_copy, &attributes, sizeof attributes,
                          copy == NULL ? 9 : 10, views);
 }

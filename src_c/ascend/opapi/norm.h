@@ -19,6 +19,8 @@ bool op_ends_with(const Operand *x, const Operand *gamma);
 /* Elements of x before its last `count` dimensions; of the last ones. */
 int64_t op_leading_elements(const Operand *x, int64_t count);
 int64_t op_trailing_elements(const Operand *x, int64_t count);
+/* One element for every line of x; or the shape of x, row-major, of which the first ones are written. */
+bool op_has_room_for_lines(const Operand *room, const Operand *x, int32_t dims);
 
 typedef struct LayerNorm {
     const Operand *x, *added, *bias, *scale, *offset, *sum, *y, *mean, *inverse;
