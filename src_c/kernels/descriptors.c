@@ -10,6 +10,7 @@
 #define MAP_TEST(name, inputs, numbers, ...) FORMULA(name, inputs, 1, numbers, MAP_BOOL)
 #define MAP_PART(name, inputs, numbers, ...) FORMULA(name, inputs, 1, numbers, MAP_REAL)
 #define MAP_MANY(name, inputs, outputs, numbers, ...) FORMULA(name, inputs, outputs, numbers, MAP_SAME)
+#define MAP_PREPARED MAP_MANY
 #define MAP_UNLESS MAP
 #define MAP_POWER MAP
 #define MAP_SPLIT(name, ...) FORMULA(name, 1, 1, 0, MAP_SAME)

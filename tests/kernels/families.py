@@ -12,7 +12,7 @@ from tests.tensor.internals import DTYPES, View, library, view
 
 CALL_NUMBERS = 12
 MAP_FILES = pathlib.Path(ROOT) / "src_c" / "kernels" / "map"
-KINDS = {"MAP": "same", "MAP_TEST": "bool", "MAP_PART": "real", "MAP_MANY": "same", "MAP_UNLESS": "same",
+KINDS = {"MAP": "same", "MAP_TEST": "bool", "MAP_PART": "real", "MAP_MANY": "same", "MAP_PREPARED": "same", "MAP_UNLESS": "same",
          "MAP_POWER": "same"}
 
 

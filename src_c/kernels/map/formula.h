@@ -5,6 +5,9 @@
  *     MAP_TEST(name, inputs, numbers, LANES, expression)          true or false
  *     MAP_PART(name, inputs, numbers, COMPLEX, expression)        a real number from complex ones
  *     MAP_MANY(name, inputs, outputs, numbers, LANES, statements) sets out[0 …]
+ *     MAP_PREPARED(name, inputs, outputs, numbers, LANES, preparation, statements)
+ *                                                                 as MAP_MANY; the preparation comes before the first
+ *                                                                 element, and may set numbers n[numbers …]
  *     MAP_SPLIT(name, LANES, is_easy, easy, general)              three functions of one input: see map_split
  *     MAP_POWER(name, inputs, numbers, LANES, exponent, expression)
  *                                                                 as MAP; in the expression, `power` is e^exponent in

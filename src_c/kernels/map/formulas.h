@@ -12,6 +12,7 @@
 #define MAP_PART MAP
 #define MAP_MANY MAP
 #define MAP_SPLIT MAP
+#define MAP_PREPARED MAP
 #define MAP_UNLESS MAP
 #define MAP_POWER MAP
 #include "kernels/map/all_formulas.inc"
