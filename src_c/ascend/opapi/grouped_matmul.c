@@ -199,7 +199,7 @@ void op_require_grouped_shapes(OpCall *op, const GroupedCall *call)
         return;
     }
     const GroupedCase as = grouped_case(call);
-    const bool packed = op_list_dtype(call->weight) == ACL_INT4 || grouped_scheme(call) == SHIFTED;
+    const bool packed = dtype_in(op_list_dtype(call->weight), T_I4 | T_I32);
     require_ranks(op, call, &as);
     if (op_refused(op)) {
         return;
@@ -210,9 +210,6 @@ void op_require_grouped_shapes(OpCall *op, const GroupedCall *call)
     require_of_weight(op, call, &as, call->scale, packed);
     require_shifted(op, call, &as);
     require_of_weight(op, call, &as, call->antiquant_scale, packed);
-    op_require(op, call->antiquant_offset.count == 0 || grouped_depth_parts(&as, call->antiquant_scale) == 0 ||
-                       op_refused(op), call->antiquant_offset.name, "parts", op->invalid,
-               "%s is given; scales of parts of k go without", call->antiquant_offset.name);
     if (call->antiquant_offset.count > 0) {
         op_require_same_shapes(op, call->antiquant_offset, call->antiquant_scale);
     }
