@@ -221,10 +221,11 @@ def test_products_of_integers(version):
 def test_integers_of_four_bits():
     a, b = whole((9, 16), 1, -8, 8), whole((4, 16, 8), 2, -8, 8)
     rows = rounded(random(5).uniform(0.5, 2, 9), "F32")
-    for parts, kind, has_rows in ((None, "F16", True), (None, "BF16", False), (4, "BF16", True), (8, "F16", False)):
+    for parts, kind, has_rows, form in ((None, "F16", True, "I4"), (None, "BF16", False, "I32"), (4, "BF16", True, "I32"),
+                                        (8, "F16", False, "I4")):  # fmt: skip
         scale = rounded(random(4).uniform(0.01, 0.02, (4, parts or 1, 8)), "BF16")
         spread = scale.repeat(16 // (parts or 1), 1)
-        found = grouped(5, [packed(a, "I4")], [packed(b, "I4")], [empty((9, 8), kind)], list_of(SIZES, 1),
+        found = grouped(5, [packed(a, form)], [packed(b, form)], [empty((9, 8), kind)], list_of(SIZES, 1),
                         scaleOptional=[wide(scale if parts else scale[:, 0], "I64" if parts else "U64")],
                         perTokenScaleOptional=[tensor(rows)] if has_rows else None)[0]  # fmt: skip
         expected = rows_of(a, SIZES, lambda part, group: part @ (b[group] * spread[group])) * (rows[:, None] if has_rows else 1)
