@@ -71,6 +71,16 @@ def test_fused_inference():
         np.testing.assert_allclose(sums_of[..., 0], joint, rtol=1e-5, atol=1e-5)
 
 
+def test_logarithms_that_nobody_asks_for():
+    """Clients that capture graphs pass one element of the query's type; it stays as it is."""
+    q, k = drawn((1, 1, 1, 16), 1, "BF16"), drawn((1, 1, 16, 16), 2, "BF16")
+    result, unasked = fused(3, 1, query=tensor(q, "BF16"), key=[tensor(k, "BF16")], value=[tensor(k, "BF16")], numHeads=1,
+                            numKeyValueHeads=1, attentionOut=empty(q.shape, "BF16"), softmaxLse=tensor([7.0], "BF16"),
+                            softmaxLseFlag=False)  # fmt: skip
+    near(result, attention(q, k, k, q, 0.3, 0, np.ones((1, 1, 1, 16), bool), 1)[0], "BF16")
+    assert unasked.tolist() == [7]
+
+
 def later_token(**given):
     names = ["pseShift", "attenMask", "dequantScale1", "quantScale1", "dequantScale2", "quantScale2", "quantOffset2",
              "antiquantScale",
@@ -193,9 +203,10 @@ def packed(parts, layout):
 
 
 def test_packed_inference():
-    heads, kind, rows, keys = 4, "BF16", [3, 0, 140], [5, 2, 150]
-    for version, layout, depth, value_depth, mode in [(3, "TND", 128, 128, 3), (4, "NTD_TND", 192, 128, 0),
-                                                      (3, "TND", 192, 192, 4)]:  # fmt: skip
+    heads, rows, keys = 4, [3, 0, 140], [5, 2, 150]
+    for version, layout, depth, value_depth, mode, kind in [(3, "TND", 128, 128, 3, "BF16"), (4, "NTD_TND", 192, 128, 0, "BF16"),
+                                                            (3, "TND", 192, 192, 4, "BF16"), (4, "TND", 64, 64, 3, "F16"),
+                                                            (3, "TND", 256, 256, 3, "BF16")]:  # fmt: skip
         q, k, v = ([drawn((1, n, s, d), seed + s, kind) for s in sizes]
                    for n, sizes, d, seed in ((heads, rows, depth, 1), (2, keys, depth, 400), (2, keys, value_depth, 800)))  # fmt: skip
         put = lambda parts: tensor(packed(parts, layout[:3]), kind)
@@ -295,6 +306,35 @@ def test_rotary_parts():
                    attentionOut=empty((5, 2, 128), "BF16"))  # fmt: skip
     joint = np.concatenate([q, own], -1), np.concatenate([k, rotary], -1)
     near(result.swapaxes(0, 1)[None], attention(*joint, k, q, 0.3, 0, np.ones((1, 1, 5, 7), bool), 1)[0], "BF16")
+
+
+def test_rotary_parts_of_many_heads():
+    """128 heads share a key; pages by heads of packed tokens; the logarithms of the sums."""
+    heads, kind, block, table, lengths = 128, "F16", 16, np.array([[2, 0], [1, 2]]), [30, 17]
+    k, rotary = (drawn((3, 1, block, d), seed, kind) for d, seed in ((512, 1), (64, 2)))
+    for layout, rows, version in [("TND", 2, 3), ("BNSD", 1, 4)]:
+        q, own = (drawn((2, heads, rows, d), seed, kind) for d, seed in ((512, 3), (64, 4)))
+        put = lambda x: tensor(packed(x[:, None], "TND") if layout == "TND" else x, kind)
+        result, sums_of = fused(version, rows, query=put(q), key=[tensor(k, kind)], value=[tensor(k, kind)], numHeads=heads,
+                                numKeyValueHeads=1, inputLayout=layout, queryRope=put(own), keyRope=tensor(rotary, kind),
+                                blockTable=tensor(table, "I32"), blockSize=block, scaleValue=0.05,
+                                actualSeqLengths=[rows, 2 * rows] if layout == "TND" else [], actualSeqLengthsKv=lengths,
+                                attenMask=None if rows == 1 else empty((2048, 2048), "B"), sparseMode=0 if rows == 1 else 3,
+                                attentionOut=empty((2 * rows, heads, 512) if layout == "TND" else q.shape, kind),
+                                softmaxLse=empty((2 * rows, heads, 1) if layout == "TND" else (2, heads, rows, 1)))  # fmt: skip
+        if layout == "TND":
+            result, sums_of = (x.reshape(2, rows, heads, -1).swapaxes(1, 2) for x in (result, sums_of))
+        for b, n in enumerate(lengths):
+            keys, parts = (np.concatenate([x[page] for page in table[b]], 1)[None, :, :n] for x in (k, rotary))
+            joint = np.concatenate([q[b : b + 1], own[b : b + 1]], -1), np.concatenate([keys, parts], -1)
+            y, largest, sums, *_ = attention(*joint, keys, q[b : b + 1], 0.05, 0, kept(3, rows, n)[None, None], 1)
+            near(result[b : b + 1], y, kind)
+            np.testing.assert_allclose(sums_of[b, ..., 0], (largest + np.log(sums))[0], rtol=1e-5, atol=1e-5)
+    with pytest.raises(AssertionError):
+        fused(3, 1, query=empty((2, 129, 1, 512), kind), key=[tensor(k, kind)], value=[tensor(k, kind)], numHeads=129,
+              numKeyValueHeads=1, queryRope=empty((2, 129, 1, 64), kind), keyRope=tensor(rotary, kind), blockSize=block,
+              blockTable=tensor(table, "I32"), actualSeqLengthsKv=lengths, attentionOut=empty((2, 129, 1, 512), kind))  # fmt: skip
+    assert harness.last_rule() == "aclnnFusedInferAttentionScoreV3/numHeads/ratio"
 
 
 def test_pages_in_blocks():

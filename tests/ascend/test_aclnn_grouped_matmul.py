@@ -221,11 +221,12 @@ def test_products_of_integers(version):
 def test_integers_of_four_bits():
     a, b = whole((9, 16), 1, -8, 8), whole((4, 16, 8), 2, -8, 8)
     rows = rounded(random(5).uniform(0.5, 2, 9), "F32")
-    for parts, kind, has_rows in ((None, "F16", True), (None, "BF16", False), (4, "BF16", True), (8, "F16", False)):
+    for parts, kind, has_rows, form in ((None, "F16", True, "I4"), (None, "BF16", False, "I32"), (4, "BF16", True, "I32"),
+                                        (8, "F16", False, "I4")):  # fmt: skip
         scale = rounded(random(4).uniform(0.01, 0.02, (4, parts or 1, 8)), "BF16")
         spread = scale.repeat(16 // (parts or 1), 1)
-        found = grouped(5, [packed(a, "I4")], [packed(b, "I4")], [empty((9, 8), kind)], list_of(SIZES, 1),
-                        scaleOptional=[wide(scale if parts else scale[:, 0])],
+        found = grouped(5, [packed(a, form)], [packed(b, form)], [empty((9, 8), kind)], list_of(SIZES, 1),
+                        scaleOptional=[wide(scale if parts else scale[:, 0], "I64" if parts else "U64")],
                         perTokenScaleOptional=[tensor(rows)] if has_rows else None)[0]  # fmt: skip
         expected = rows_of(a, SIZES, lambda part, group: part @ (b[group] * spread[group])) * (rows[:, None] if has_rows else 1)
         near(found, expected, kind, 16)
@@ -288,7 +289,7 @@ def test_integers_of_eight_and_four_bits():
         expected = rows_of(a, SIZES, product) * rows[:9, None]
         several = version == 5 and number % 2
         each = lambda array, kind: [tensor(item, kind) for item in array] if several else [tensor(array, kind)]
-        scales = [wide(item) for item in scale] if several else [wide(scale)]
+        scales = [wide(item) for item in scale] if several else [wide(scale, "I64")]
         # sizes, whatever groupListType says; with an offset, what it says
         told = number % 3 if offsets else number % 2
         groups = list_of(SIZES, told if offsets else 1)
@@ -305,19 +306,20 @@ def test_integers_of_eight_and_four_bits():
 
 @pytest.mark.parametrize("bits", [8, 4])
 def test_quantized_weights(bits):
-    low, high = (-128, 128) if bits == 8 else (-8, 8)
+    low, high, n = (-128, 128, 6) if bits == 8 else (-8, 8, 8)
     for number, (kind, layout) in enumerate(zip(KINDS[1:] * 2, LAYOUTS + ["row-major"])):
         of_bias, parts = ("F32" if kind == "BF16" else kind), (4 if bits == 4 and number >= 2 else None)
-        x, b, bias = drawn((9, 32), 1, kind), whole((4, 32, 6), 2, low, high), drawn((4, 6), 3, of_bias)
-        scale, offset = drawn((4, parts or 1, 6), 4, kind), whole((4, 1, 6), 5, -8, 8)
-        offset = None if parts else offset
-        real = (b + (0 if offset is None else offset)) * scale.repeat(32 // (parts or 1), 1)
+        x, b, bias = drawn((9, 32), 1, kind), whole((4, 32, n), 2, low, high), drawn((4, n), 3, of_bias)
+        scale, offset = drawn((4, parts or 1, n), 4, kind), whole((4, parts or 1, n), 5, -8, 8)
+        offset = None if number == 3 else offset
+        spread = lambda v: v.repeat(32 // (parts or 1), 1)
+        real = (b + (0 if offset is None else spread(offset))) * spread(scale)
         drop = (lambda v: v) if parts else (lambda v: v[:, 0])
-        make = lambda v: tensor(v, "I8", layout) if bits == 8 else packed(v, "I4")
+        make = lambda v: tensor(v, "I8", layout) if bits == 8 else packed(v, "I4" if number else "I32")
         given = {"biasOptional": [tensor(bias, of_bias, layout)],
                  "antiquantScaleOptional": [tensor(drop(scale), kind, layout)],
                  "antiquantOffsetOptional": None if offset is None else [tensor(drop(offset), kind, layout)]}  # fmt: skip
-        found = grouped(4, [tensor(x, kind, layout)], [make(b)], [empty((9, 6), kind, layout)], list_of(SIZES, 1), **given)
+        found = grouped(4, [tensor(x, kind, layout)], [make(b)], [empty((9, n), kind, layout)], list_of(SIZES, 1), **given)
         expected = rows_of(x, SIZES, lambda part, group: part @ real[group] + bias[group])
         magnitude = np.abs(real).max() * 32
         near(found[0], expected, kind, magnitude)
@@ -326,7 +328,7 @@ def test_quantized_weights(bits):
                  "antiquantOffsetOptional": None if offset is None else [tensor(item, kind) for item in drop(offset)]}  # fmt: skip
         turned = [packed(item, "I4", turned=True) if bits == 4 and not parts else make(item) for item in b]
         found = grouped(5, [tensor(x[i * 2 : i * 2 + 2], kind) for i in range(4)], turned,
-                        [empty((2, 6), kind) for _ in range(4)], groupType=-1, splitItem=1, **lists)  # fmt: skip
+                        [empty((2, n), kind) for _ in range(4)], groupType=-1, splitItem=1, **lists)  # fmt: skip
         near(np.stack(found), np.stack([x[i * 2 : i * 2 + 2] @ real[i] + bias[i] for i in range(4)]), kind, magnitude)
 
 

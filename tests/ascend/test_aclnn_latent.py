@@ -47,8 +47,8 @@ class Case:
         self.x_scale, self.dq_scale, self.dkv_scale = (
             scales(*sizes, add=add) / 64 for add, sizes in ((10, (tokens, 1)), (11, (1, rank)), (12, (1, LATENT + TURNED))))
         self.uq_scale, self.smooth = scales(1, many, add=13) / 2048, scales(1, rank, add=14) if smooth and weights else None
-        self.kv_scale = scales(1, 1 if caches == 1 else LATENT, add=15) / 32
-        self.kr_scale = scales(1, TURNED, add=16) / 32
+        self.kv_scale = scales(1, 1 if caches == 1 else LATENT, add=15) * 32
+        self.kr_scale = scales(1, TURNED, add=16) * 32
 
     def expected(self):
         x = self.x.reshape(-1, HIDDEN).astype(np.float64)
@@ -142,7 +142,7 @@ def check(case, found, before, places, mode="PA_BSND", norm=False):
         np.testing.assert_array_equal(rows[stays], old[stays])
         right = new[list(seen.values())]
         if integers:
-            steps_apart(rows[list(seen)], np.clip(right / scale, -128, 127))
+            steps_apart(rows[list(seen)], np.clip(right * scale, -128, 127))
         else:
             near(rows[list(seen)], right)
 

@@ -13,8 +13,8 @@ void require_operands(OpCall *op, const AttentionCall *call)
     const Operand *operands[] = {call->query, call->key, call->value};
     for (int i = 0; i < 3 && !op_refused(op); i++) {
         const bool either = i > 0 && op_given(call->pages);
-        const bool blocks = either && operands[i]->blocks != NULL; /* seen by heads */
-        op_require_rank(op, operands[i], either ? 3 : layout->rank, blocks ? 4 : layout->rank);
+        const bool by_heads_too = either && (call->packed || operands[i]->blocks != NULL);
+        op_require_rank(op, operands[i], either ? 3 : layout->rank, by_heads_too ? 4 : layout->rank);
     }
     op_require_range(op, call->infers ? "numHeads" : "headNum", call->heads, 1, HEAD_LIMIT);
     if (op_refused(op)) {

@@ -2,8 +2,8 @@
 #include "ascend/opapi/attention_parts.h"
 
 enum { BLOCK_LIMIT = 512, BLOCK_OF_TOKENS = 16, BLOCK_OF_BYTES = 32, BLOCK_OF_ROWS = 128, WIDTH_LIMIT = 65535 };
-enum { RATIO_LIMIT = 64, LIST_LIMIT = 256, UNALIGNED_BATCHES = 128, ALIGNED_BYTES = 32 };
-enum { LATENT_DEPTH = 512, PART_DEPTH = 128, JOINT_DEPTH = 192, HALF_DEPTH = 64 };
+enum { RATIO_LIMIT = 64, LATENT_RATIO_LIMIT = 128, LIST_LIMIT = 256, UNALIGNED_BATCHES = 128, ALIGNED_BYTES = 32 };
+enum { LATENT_DEPTH = 512, PART_DEPTH = 128, JOINT_DEPTH = 192, HALF_DEPTH = 64, DEPTH_UNIT = 16, DEEPEST_OWN = 256 };
 
 const Operand *op_first(OpCall *op, Operands list)
 {
@@ -164,8 +164,9 @@ static bool are_packed_depths(const AttentionCall *call, const Operand4 *of)
     if (depth == LATENT_DEPTH) {
         return op_given(call->rotary_query) && value == depth && strcmp(call->layout, "NTD_TND") != 0;
     }
-    const bool either = value == PART_DEPTH || (value == JOINT_DEPTH && strcmp(call->layout, "TND") == 0);
-    return depth == PART_DEPTH ? value == PART_DEPTH : depth == JOINT_DEPTH && either;
+    const bool plain = strcmp(call->layout, "TND") == 0 && !op_given(call->rotary_query);
+    const bool own = plain && value == depth && depth <= DEEPEST_OWN && depth % DEPTH_UNIT == 0;
+    return own || (value == PART_DEPTH && (depth == PART_DEPTH || depth == JOINT_DEPTH));
 }
 
 /* What packed tokens, and heads of 512 with rotary parts, are made for. */
@@ -176,12 +177,12 @@ static void require_packed(OpCall *op, const AttentionCall *call, const Operand4
         return;
     }
     op_require(op, !call->packed || (are_packed_depths(call, of) &&
-                                     (of->query.shape[3] == LATENT_DEPTH || call->query->dtype == ACL_BF16)),
+                                     (!call->prompts || call->query->dtype == ACL_BF16)),
                call->query->name, "packed", op->invalid,
                "%s is %s of %s, %s is %s: packed heads have %s", call->query->name, op_shape_text(op, call->query),
                acl_dtype_name(call->query->dtype), call->value->name, op_shape_text(op, call->value),
                call->prompts ? "192, values 128 or 192, of ACL_BF16, 8 to 128 of them, as many as the keys"
-                             : "128, or 192 and values of 128 or 192, of ACL_BF16, or 512 with rotary parts");
+                             : "128, or 192 and values of 128, or in TND a multiple of 16 up to 256, or 512 with rotary parts");
     const bool band = call->mode == MODE_BAND && !latent && !call->prompts;
     op_require(op, op_given(call->mask) ? call->mode == MODE_RIGHT_DOWN || band
                                         : call->mode == MODE_DEFAULT || call->mode == MODE_ALL,
@@ -189,11 +190,10 @@ static void require_packed(OpCall *op, const AttentionCall *call, const Operand4
                (long long)call->mode, op_given(call->mask) ? "with" : "without",
                latent || call->prompts ? "" : " or 4");
     op_require(op, !op_given(call->shift) && !is_listed(call) && !op_given(call->out_scale) &&
-                       !has_integer_keys(call) &&
-                       !(latent && op_given(call->maximum)),
+                       !has_integer_keys(call),
                "inputLayout", "partners", op->invalid,
-               "inputLayout is %.16s, heads have %lld: neither a shift, nor a list of keys, nor integers%s",
-               call->layout, (long long)of->query.shape[3], latent ? ", nor softmaxLse" : "");
+               "inputLayout is %.16s, heads have %lld: neither a shift, nor a list of keys, nor integers",
+               call->layout, (long long)of->query.shape[3]);
 }
 
 /* Rows of every batch: [1, …] with heads, head size and type of its own ones. */
@@ -288,9 +288,11 @@ static void require_sink(OpCall *op, const AttentionCall *call, const Operand4 *
 static void require_limits(OpCall *op, const AttentionCall *call, const Operand4 *of)
 {
     const int64_t key_heads = of->key.shape[1], depth = of->query.shape[3], batches = of->query.shape[0];
-    op_require(op, op_refused(op) || call->heads <= RATIO_LIMIT * key_heads, "numHeads", "ratio", op->invalid,
-               "numHeads is %lld, %s has %lld heads: at most %d share one", (long long)call->heads, call->key->name,
-               (long long)key_heads, RATIO_LIMIT);
+    const bool latent = call->newest && op_given(call->rotary_query) && depth == LATENT_DEPTH;
+    const int64_t most = latent ? LATENT_RATIO_LIMIT : RATIO_LIMIT;
+    op_require(op, op_refused(op) || call->heads <= most * key_heads, "numHeads", "ratio", op->invalid,
+               "numHeads is %lld, %s has %lld heads: at most %lld share one", (long long)call->heads, call->key->name,
+               (long long)key_heads, (long long)most);
     const int64_t bytes = depth * (int64_t)us_dtype_size(of->query.dtype);
     op_require(op, op_refused(op) || of->query.shape[2] == 1 || batches <= UNALIGNED_BATCHES || bytes % ALIGNED_BYTES == 0,
                call->query->name, "batches", op->invalid,

@@ -11,6 +11,11 @@ static Operands given_lists(const GroupedCall *call, int i)
 }
 enum { LISTS_OF_CALL = 9, LISTS_OF_WEIGHT = 7 /* bias … antiquant_offset are as long as weight */ };
 
+static bool has_four_bits(Operands list)
+{
+    return dtype_in(op_list_dtype(list), T_I4 | T_I32);
+}
+
 static bool of_integers(Scheme scheme)
 {
     return scheme == INTEGERS || scheme == SHIFTED;
@@ -138,7 +143,7 @@ static bool are_parts(const GroupedCall *call, const GroupedCase *as, Operands l
     const GroupSizes of = grouped_sizes(call, group), first = grouped_sizes(call, 0);
     const View *view = &list.items[group]->view;
     const int64_t parts = view->rank < 2 ? 0 : view->shape[view->rank - 2], of_first = grouped_depth_parts(as, list);
-    const bool even = op_list_dtype(call->x) == ACL_INT4 || of.weight.axis == of.weight.view.rank - 2;
+    const bool even = has_four_bits(call->x) || of.weight.axis == of.weight.view.rank - 2;
     return parts > 0 && of.k % parts == 0 && of.k / parts == first.k / of_first &&
            (!even || of.k / parts % 2 == 0);
 }
@@ -161,7 +166,7 @@ enum { SHIFTED_PART = 256, MOST_SHIFTED_DEPTH = 18432, COLUMNS_OF_FOUR_BITS = 8,
 static bool may_turn(const GroupedCall *call, const GroupedCase *as, const Operand *weight, const GroupSizes *of)
 {
     const int64_t parts = grouped_depth_parts(as, call->scale);
-    return call->fifth && op_list_dtype(call->x) == ACL_INT4 && weight->format == ACL_FORMAT_FRACTAL_NZ &&
+    return call->fifth && has_four_bits(call->x) && weight->format == ACL_FORMAT_FRACTAL_NZ &&
            of->k % TURNED_DEPTH == 0 && (parts == 0 || of->k / parts % TURNED_DEPTH == 0) && of->n % TURNED_COLUMNS == 0;
 }
 
@@ -169,7 +174,7 @@ static bool may_turn(const GroupedCall *call, const GroupedCase *as, const Opera
 static void require_shifted(OpCall *op, const GroupedCall *call, const GroupedCase *as)
 {
     const bool shifted = grouped_scheme(call) == SHIFTED, parts = shifted && call->offset.count == 0;
-    if (op_refused(op) || (!shifted && op_list_dtype(call->x) != ACL_INT4)) {
+    if (op_refused(op) || (!shifted && !has_four_bits(call->x))) {
         return;
     }
     for (int32_t group = 0; group < call->weight.count && !op_refused(op); group++) {
@@ -199,7 +204,7 @@ void op_require_grouped_shapes(OpCall *op, const GroupedCall *call)
         return;
     }
     const GroupedCase as = grouped_case(call);
-    const bool packed = op_list_dtype(call->weight) == ACL_INT4 || grouped_scheme(call) == SHIFTED;
+    const bool packed = has_four_bits(call->weight);
     require_ranks(op, call, &as);
     if (op_refused(op)) {
         return;
@@ -210,9 +215,6 @@ void op_require_grouped_shapes(OpCall *op, const GroupedCall *call)
     require_of_weight(op, call, &as, call->scale, packed);
     require_shifted(op, call, &as);
     require_of_weight(op, call, &as, call->antiquant_scale, packed);
-    op_require(op, call->antiquant_offset.count == 0 || grouped_depth_parts(&as, call->antiquant_scale) == 0 ||
-                       op_refused(op), call->antiquant_offset.name, "parts", op->invalid,
-               "%s is given; scales of parts of k go without", call->antiquant_offset.name);
     if (call->antiquant_offset.count > 0) {
         op_require_same_shapes(op, call->antiquant_offset, call->antiquant_scale);
     }

@@ -364,9 +364,9 @@ static KernelStatus finish(const Step *step, int64_t *slots)
     const View gamma = floats(work->kv_gamma, 1, &sizes->latent);
     const View index = us_view_contiguous(slots, DTYPE_INT64, 1, &count);
     const CachedHeads how = {.slots = SLOTS_OF_TOKENS, .count = keys ? 3 : 1,
-                             .parts = {{0, false, true, TURN_SORTED, sizes->turned},
-                                       {step->how->kv_epsilon, true, true, TURN_NOT, 0},
-                                       {0, false, true, TURN_SORTED, sizes->turned}}};
+                             .parts = {{0, false, false, TURN_SORTED, sizes->turned},
+                                       {step->how->kv_epsilon, true, false, TURN_NOT, 0},
+                                       {0, false, false, TURN_SORTED, sizes->turned}}};
     const View parts[] = {
         keys ? index : absent,
         in_heads(work->wide + sizes->depth, count, sizes->heads, sizes->turned, wide), absent, cosines, sines, absent, absent,

@@ -21,7 +21,7 @@ typedef enum LatentSlots {
  * In float32, every result rounded once. Where x holds integers, products are of integers, times x_scale of the token and the
  * scale of the column; where uq_qr does, c is smooth * c quantized row by row before, its scale times that of the column; norm is
  * c, or these integers with their scale; a query of integers is quantized so, too, head by head. A cache of integers gets
- * round(v / scale), ties to even, saturated. Caches of no elements stay. An index that is not there is a fault, before
+ * round(v * scale), ties to even, saturated. Caches of no elements stay. An index that is not there is a fault, before
  * anything is written.
  * x, sines, cosines, query, rope and norm may have any axes in front for the tokens; ends: behind each sequence (int32), else
  * all have the same number of tokens. kv_cache and kr_cache as us_cached_heads has them, of one head. */
