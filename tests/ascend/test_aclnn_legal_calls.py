@@ -97,7 +97,7 @@ def test_an_index_of_one_element_whose_axis_the_result_leaves_out(kind):
 
 @pytest.mark.parametrize("index, shape", [([2, 1], (3, 5)), ([2], (5,)), ([2], (1, 1, 3, 5)), ([2], (3, 1))])
 def test_other_results_of_an_index_of_one_element(index, shape):
-    indices = pages._list([tensor(numpy.array(index), "I32")])
+    indices = pages.tensor_list([tensor(numpy.array(index), "I32")])
     assert refusal("Index", empty((4, 3, 5)), indices, empty(shape)) == (161002, "aclnnIndex/out/shape")
 
 
