@@ -17,7 +17,10 @@ ALL = ["float32", "float64", "float16", "bfloat16", "int32", "int64", "uint64", 
 SHAPES = [  # self, other: every way in which axes can be missing, of size 1, or merge
     ((), ()), ((1,), ()), ((5,), ()), ((3, 4), (4,)), ((3, 1), (4,)), ((2, 3, 70), (3, 1)), ((2, 1, 5), (3, 1)),
     ((130, 129), (129,)), ((130, 129), (130, 1)), ((1, 200), (90, 1)), ((2, 3, 4, 5, 1, 2, 2, 2), (5, 1, 2, 1, 2)),
-    ((0, 3), (3,)), ((40, 1, 50), (1, 30, 1)), ((33000,), (1,)), ((200, 300), (1, 300))]
+    ((0, 3), (3,)), ((40, 1, 50), (1, 30, 1)), ((33000,), (1,)), ((200, 300), (1, 300)),
+    # rows of up to 16 elements, many and just too few of them, longer ones; whole rows, columns, both again and again
+    ((7000, 3), (3,)), ((7000, 3), (7000, 1)), ((7000, 1), (3,)), ((40, 1, 2), (50, 2)), ((3, 333, 16), (333, 1)),
+    ((300, 17), (17,)), ((15, 3), (3,)), ((16, 3), (16, 1)), ((5, 30, 2, 2), (30, 1, 2))]
 
 
 def plain_add(x, y, dtype="float32", shape=None):
@@ -45,7 +48,7 @@ def layouts(array):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int16", "complex128"])
-@pytest.mark.parametrize("shape", [(3, 5, 7), (2, 90, 70), (70, 3, 2), (1, 1, 300)])
+@pytest.mark.parametrize("shape", [(3, 5, 7), (2, 90, 70), (70, 3, 2), (1, 1, 300), (7, 170, 3)])
 def test_any_strides_on_inputs_and_outputs(dtype, shape):
     x = (np.arange(np.prod(shape)).reshape(shape) % 90).astype(dtype)
     y = x[::-1].copy()

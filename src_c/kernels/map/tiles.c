@@ -71,6 +71,65 @@ static bool fetch_across(const MapItem *item, int k, int64_t position, int64_t c
     return true;
 }
 
+#define COPY_ROWS(type) \
+    for (int64_t row = 0; row < rows; row++) { \
+        for (int64_t i = 0; i < length; i++) { \
+            memcpy(to + (row * length + i) * (int64_t)sizeof(type), from + row * row_step + i * step, sizeof(type)); \
+        } \
+    }
+
+/* Rows that follow each other in `to`; steps in bytes. */
+static void copy_rows(char *to, const char *from, int64_t rows, int64_t length, int64_t row_step, int64_t step, int64_t size)
+{
+    typedef struct Sixteen {
+        uint64_t halves[2];
+    } Sixteen;
+    const int64_t row_bytes = length * size;
+    if (step == size && row_step == row_bytes) {
+        memcpy(to, from, (size_t)(rows * row_bytes));
+    } else if (row_step == 0 && rows > 1) { /* the same row, in steps of all that is there */
+        copy_rows(to, from, 1, length, 0, step, size);
+        for (int64_t done = row_bytes, all = rows * row_bytes; done < all; done *= 2) {
+            memcpy(to + done, to, (size_t)(done < all - done ? done : all - done));
+        }
+    } else if (size == sizeof(uint8_t)) {
+        COPY_ROWS(uint8_t)
+    } else if (size == sizeof(uint16_t)) {
+        COPY_ROWS(uint16_t)
+    } else if (size == sizeof(uint32_t)) {
+        COPY_ROWS(uint32_t)
+    } else if (size == sizeof(uint64_t)) {
+        COPY_ROWS(uint64_t)
+    } else {
+        COPY_ROWS(Sixteen)
+    }
+}
+
+/* Runs so short that each would cost more than its elements: many of them, along the two innermost axes, are copied in one
+ * go. False: they are not short, or few follow each other. */
+static bool fetch_rows(const MapItem *item, int k, int64_t position, int64_t count, char *to)
+{
+    enum { SHORT = 16, MANY = 16 };
+    const Axes *axes = &item->axes;
+    const int32_t last = axes->rank - 1;
+    if (last == 0 || axes->shape[last] > SHORT || axes->shape[last - 1] < MANY) {
+        return false;
+    }
+    const int64_t length = axes->shape[last], all_rows = axes->shape[last - 1], size = item->operands[k].size;
+    const int64_t row_step = axes->strides[k][last - 1] * size, step = axes->strides[k][last] * size;
+    while (count > 0) {
+        const int64_t column = position % length, row = position / length % all_rows;
+        const bool whole = column == 0 && count >= length;
+        const int64_t rows = !whole ? 1 : count / length < all_rows - row ? count / length : all_rows - row;
+        const int64_t columns = whole ? length : count < length - column ? count : length - column;
+        copy_rows(to, place_of(item, k, position), rows, columns, row_step, step, size);
+        position += rows * columns;
+        count -= rows * columns;
+        to += rows * columns * size;
+    }
+    return true;
+}
+
 static void fetch(const MapItem *item, int k, int64_t position, int64_t count, Tiles *tiles)
 {
     const MapOperand *operand = &item->operands[k];
@@ -87,7 +146,7 @@ static void fetch(const MapItem *item, int k, int64_t position, int64_t count, T
         return;
     }
     char *raw = as_it_is ? tile : tiles->raw.bytes, *to = raw;
-    const bool is_read = fetch_across(item, k, position, count, raw);
+    const bool is_read = fetch_across(item, k, position, count, raw) || fetch_rows(item, k, position, count, raw);
     AxesWalk walk;
     for (us_axes_walk(&walk, &item->axes, k, position, count); walk.remaining > 0 && !is_read;) {
         const AxesRun run = us_axes_next(&walk);
