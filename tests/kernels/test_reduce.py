@@ -54,6 +54,8 @@ def shapes_and_axes():
         yield from ((shape, axes) for axes in [(0,), (1,), (0, 1), ()])
     for axes in [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]:
         yield (6, 7, 90), axes
+    for length in (2, 4, 8, 16, 31, 47, 48, 63, 100):  # many short rows
+        yield (300, length), (1,)
     yield (4, 6, 9, 9), (0, 2, 3)
     yield (2, 1, 3, 1, 4, 1, 5, 2), (1, 2, 6)
 

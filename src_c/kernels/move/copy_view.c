@@ -251,8 +251,8 @@ US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int6
     }
 }
 
-static void transpose_elements(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
-                               int64_t element)
+void us_transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
+                  int64_t element)
 {
     switch (element) {
     case 1:
@@ -298,7 +298,7 @@ static void copy_tile(const Move *move, int64_t tile)
         return;
     }
     if (along_from->from == move->element) {
-        transpose_elements(held, held_row, from, along_to->from, rows, columns, move->element);
+        us_transpose(held, held_row, from, along_to->from, rows, columns, move->element);
     } else {
         for (int64_t r = 0; r < rows; r++) {
             copy_strided(held + r * move->element, held_row, from + r * along_to->from, along_from->from, columns,

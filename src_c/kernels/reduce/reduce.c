@@ -10,7 +10,7 @@
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
  * than FEW_UNITS units each is cut into chunks of its elements; units of indices are INDEXED_COLUMNS wide, for long columns:
  * the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows shorter than SHORT_ROW
- * are gathered into columns. An index is looked for among NEAR elements, which are still in the cache. */
+ * are gathered into columns, or than SHORT_FOLDED_ROW where rows are folded as they lie. An index is looked for among NEAR elements, which are still in the cache. */
 enum {
     COLUMNS = 1024,
     INDEXED_COLUMNS = 128,
@@ -22,6 +22,7 @@ enum {
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
     SHORT_ROW = 96,
+    SHORT_FOLDED_ROW = 48,
     NEAR = 8 * 1024,
 };
 
@@ -99,7 +100,9 @@ static void cut(ReduceWork *work)
     const int64_t run = work->kept.shape[work->kept.rank - 1], elements = work->elements > 0 ? work->elements : 1;
     const int64_t along_kept = llabs(work->kept.strides[0][work->kept.rank - 1]);
     const int64_t along_reduced = llabs(work->reduced.strides[0][work->reduced.rank - 1]);
-    const bool is_short = elements < SHORT_ROW && run > elements;
+    const bool folds = work->fold != NULL && work->reduction->first == NULL && work->reduction->values == NULL &&
+                       us_reduce_row_in_place(work);
+    const bool is_short = elements < (folds ? SHORT_FOLDED_ROW : SHORT_ROW) && run > elements;
     work->by_columns = run > 1 && (along_kept < along_reduced || elements == 1 || is_short);
     work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
     const int64_t wanted = ceiling(PIECE_ELEMENTS, elements), together = run < MANY_ROWS ? 1 : LANES;

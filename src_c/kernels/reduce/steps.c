@@ -1,3 +1,4 @@
+#include "kernels/move/copy_view.h"
 #include "kernels/reduce/work.h"
 
 #include <stdlib.h>
@@ -119,18 +120,27 @@ void us_reduce_take_row(const ReduceWork *work, const char *row, int64_t begin, 
     }
 }
 
-/* Columns that are not read in place: panels of as many rows as a tile holds. */
+/* Columns that are not read in place: panels of as many rows as a tile holds. Columns whose own elements are neighbours, as
+ * rows of a few elements are, are turned. */
 static void gather_columns(const ReduceWork *work, const char *from, int64_t rows, int64_t row_stride, int64_t position,
                            int64_t columns, const char *guess, char *a, char *b)
 {
     Tile tile;
     const int64_t width = whole_lanes(columns), array_size = (int64_t)us_dtype_size(work->array);
-    const int64_t stride = work->kept.strides[0][work->kept.rank - 1], at_once = TILE_ELEMENTS / width;
+    const int64_t stride = work->kept.strides[0][work->kept.rank - 1];
+    const int64_t at_once = (int64_t)sizeof tile.bytes / (width * array_size);
+    const bool turns = work->in_place && row_stride == 1 && rows * work->size >= 16;
     for (int64_t done = 0, part; done < rows; done += part) {
         part = smaller(rows - done, at_once);
+        if (turns) {
+            us_transpose(tile.bytes, width * array_size, from + done * work->size, stride * work->size, columns, part,
+                         array_size);
+        }
         for (int64_t r = 0; r < part; r++) {
             char *row = tile.bytes + r * width * array_size;
-            fetch(work, from + (done + r) * row_stride * work->size, stride, columns, row);
+            if (!turns) {
+                fetch(work, from + (done + r) * row_stride * work->size, stride, columns, row);
+            }
             memset(row + columns * array_size, 0, (size_t)((width - columns) * array_size));
         }
         const ReducePanel panel = panel_of(part, width, width, position + done);
