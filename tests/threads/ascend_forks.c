@@ -12,12 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef __SANITIZE_THREAD__ /* whose memory takes a second to fork */
-enum { CHILDREN = 10 };
-#else
-enum { CHILDREN = 300 };
-#endif
-enum { THREADS = 2, PATIENCE_SECONDS = 60 };
+enum { THREADS = 2, CHILDREN = 300, PATIENCE_SECONDS = 60 };
 
 static _Atomic int running = 1;
 
