@@ -56,6 +56,9 @@ def shapes_and_axes():
         yield (6, 7, 90), axes
     for length in (2, 4, 8, 16, 31, 47, 48, 63, 100):  # many short rows
         yield (300, length), (1,)
+    for columns in (2, 3, 15, 16, 40, 63, 64):  # few columns of many rows
+        yield (2500, columns), (0,)
+    yield (3, 1700, 4), (1,)
     yield (4, 6, 9, 9), (0, 2, 3)
     yield (2, 1, 3, 1, 4, 1, 5, 2), (1, 2, 6)
 

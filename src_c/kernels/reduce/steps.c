@@ -148,6 +148,45 @@ static void gather_columns(const ReduceWork *work, const char *from, int64_t row
     }
 }
 
+/* States of so many rows of a few columns, side by side. */
+enum { JOINED_COLUMNS = 64, JOINED_STATES = 1024 };
+
+typedef struct JoinedStates {
+    _Alignas(64) char bytes[JOINED_STATES * WIDEST];
+} JoinedStates;
+
+/* Few columns that lie one row behind the other: a power of two of rows at once are one row of as many more columns, whose
+ * states are merged in the end. How many rows it has taken. */
+static int64_t step_joined_rows(const ReduceWork *work, const char *from, int64_t columns, int64_t rows, char *a, char *b)
+{
+    int64_t joined = LANES;
+    while (2 * joined * columns <= JOINED_STATES / 2) {
+        joined *= 2;
+    }
+    const int64_t width = joined * columns, taken = rows / joined;
+    if (taken < 2) {
+        return 0;
+    }
+    JoinedStates joined_a, joined_b;
+    const ReducePanel panel = panel_of(taken, width, width, 0);
+    work->start(width + LANES, joined_a.bytes, joined_b.bytes); /* merges look at whole lanes */
+    step(work, &panel, from, joined_a.bytes, joined_a.bytes, joined_b.bytes); /* nothing is guessed */
+    for (int64_t half = joined / 2; half > 0; half /= 2) {
+        const int64_t other = half * columns * work->wide_size;
+        work->merge(half * columns, joined_a.bytes, joined_b.bytes, joined_a.bytes + other, joined_b.bytes + other);
+    }
+    work->merge(columns, a, b, joined_a.bytes, joined_b.bytes);
+    return taken * joined;
+}
+
+/* Whether a state depends neither on where an element is nor on a guess, and the columns are few and packed. */
+static bool joins_rows(const ReduceWork *work, int64_t columns)
+{
+    return columns < JOINED_COLUMNS && work->in_place && work->reduction->values == NULL && work->reduction->first == NULL &&
+           work->kept.strides[0][work->kept.rank - 1] == 1 &&
+           work->reduced.strides[0][work->reduced.rank - 1] == columns;
+}
+
 void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t columns, int64_t begin, int64_t end,
                             const char *guess, char *a, char *b)
 {
@@ -155,12 +194,14 @@ void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t c
     const bool neighbours = work->in_place && work->kept.strides[0][work->kept.rank - 1] == 1;
     const int64_t whole = neighbours ? columns / LANES * LANES : 0;
     const int64_t rest = columns - whole, states = whole * work->wide_size;
-    const bool fetches = us_fetches_columns();
+    const bool fetches = us_fetches_columns(), joins = joins_rows(work, columns);
     int64_t position = begin;
     AxesWalk walk;
     for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
-        for (int64_t done = 0, rows; done < run.length; done += rows, position += rows) {
+        int64_t done = joins ? step_joined_rows(work, first + run.offset * work->size, columns, run.length, a, b) : 0;
+        position += done;
+        for (int64_t rows; done < run.length; done += rows, position += rows) {
             rows = smaller(run.length - done, whole > 0 ? REDUCE_ROWS : run.length);
             const char *from = first + (run.offset + done * along) * work->size;
             ReducePanel panel = panel_of(rows, whole, along, position);
