@@ -3,16 +3,14 @@
 #include "ftdsp/elementwise.h"
 #include "ftdsp/operators.h"
 #include "kernels/arrays/complex.h"
-#include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
-#include "tensor/convert.h"
 
 #include <string.h>
 
 /* [outer, channels, inner] */
 enum { OUTER, CHANNELS, INNER, AXES };
 
-enum { NARROW_ROW = 64, WIDE_ROW = 1024 }; /* elements */
+enum { WIDE_ROW = 1024 }; /* elements */
 
 static void add_bias(const FtCall *call, DType dtype, const void *x, const void *bias, void *out, const int64_t *sizes)
 {
@@ -85,32 +83,6 @@ void ft_biasadd(FtCall *call, const void *input_x, const void *input_bias, void 
     }
 }
 
-/* Sums of narrow rows: those of as many rows side by side as make a wide one, and then of these, and of the rows that are
- * left, both as float64. */
-static KernelStatus sum_narrow_rows(const void *dy, DType dtype, int64_t rows, int64_t columns, void *sums)
-{
-    const int64_t together = WIDE_ROW / columns, wide = together * columns, rest = rows % together;
-    double *parts = us_scratch_array((together + rest) * columns, sizeof *parts);
-    if (!parts) {
-        return KERNEL_NO_MEMORY;
-    }
-    ReduceCall how = {.reduction = &us_reduce_sum, .compute = dtype, .result = DTYPE_FLOAT64, .axes = 1, .outputs = 1};
-    KernelStatus status = us_reduce((const View[]){
-        us_view_contiguous((void *)dy, dtype, 2, (int64_t[]){rows / together, wide}),
-        us_view_contiguous(parts, DTYPE_FLOAT64, 2, (int64_t[]){1, wide})}, &how);
-    const int64_t done = (rows - rest) * columns;
-    us_load_double(parts + wide, (const char *)dy + done * (int64_t)us_dtype_size(dtype), dtype, 1, rest * columns);
-    how.compute = DTYPE_FLOAT64;
-    how.result = dtype;
-    if (status == KERNEL_OK) {
-        status = us_reduce((const View[]){
-            us_view_contiguous(parts, DTYPE_FLOAT64, 2, (int64_t[]){together + rest, columns}),
-            us_view_contiguous(sums, dtype, 2, (int64_t[]){1, columns})}, &how);
-    }
-    us_scratch_give_back(parts);
-    return status;
-}
-
 void ft_biasaddgrad(FtCall *call, const void *dy, const int *dy_dims, int shape_size, void *dbias)
 {
     ft_rank(call, "shape_size", shape_size, 1);
@@ -122,12 +94,7 @@ void ft_biasaddgrad(FtCall *call, const void *dy, const int *dy_dims, int shape_
     ft_operand(call, "dy", dy, shape.elements, call->dtype);
     ft_operand(call, "dbias", dbias, columns, call->dtype);
     ft_apart(call, "dbias", dbias, columns * size, "dy", dy, shape.elements * size);
-    const int64_t count = shape.elements / columns;
-    if (ft_ok(call) && columns > 1 && columns < NARROW_ROW && count * columns >= 4 * WIDE_ROW) {
-        ft_finish(call, sum_narrow_rows(dy, call->dtype, count, columns, dbias));
-        return;
-    }
     const Shape sums = {.rank = 2, .size = {1, columns}, .elements = columns};
-    const Shape rows = {.rank = 2, .size = {count, columns}, .elements = shape.elements};
+    const Shape rows = {.rank = 2, .size = {shape.elements / columns, columns}, .elements = shape.elements};
     ft_sum_to(call, ft_array(call, dy, &rows), ft_array(call, dbias, &sums));
 }
