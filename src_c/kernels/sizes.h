@@ -1,8 +1,13 @@
-/* Numbers of elements, and how many parts they make. */
+/* Numbers of elements, and how many parts they make; the largest element. */
 #ifndef UNDERSTUDY_SIZES_H
 #define UNDERSTUDY_SIZES_H
 
 #include <stdint.h>
+
+/* An element of 16 bytes, to be moved. */
+typedef struct Sixteen {
+    uint64_t halves[2];
+} Sixteen;
 
 static inline int64_t smaller(int64_t a, int64_t b)
 {

@@ -6,6 +6,7 @@
 #include "kernels/move/past.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 
 #include <string.h>
 
@@ -40,7 +41,7 @@ static void copy_elements(char *to, const int64_t *to_offsets, const char *from,
         COPY_CASE(uint16_t)
         COPY_CASE(uint32_t)
         COPY_CASE(uint64_t)
-        COPY_CASE(Pair16)
+        COPY_CASE(Sixteen)
     }
 }
 

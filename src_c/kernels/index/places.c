@@ -264,6 +264,6 @@ void us_place_gather(void *to, const void *from, const int64_t *offsets, int64_t
         GATHER_CASE(uint16_t)
         GATHER_CASE(uint32_t)
         GATHER_CASE(uint64_t)
-        GATHER_CASE(Pair16)
+        GATHER_CASE(Sixteen)
     }
 }

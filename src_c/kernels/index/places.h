@@ -4,6 +4,7 @@
 
 #include "kernels/index/indexing.h"
 #include "kernels/outside.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 
 enum { PLACE_TILE = 1024, PLACE_TENSOR = 0, PLACE_OTHER = 1, PLACE_INDEX = 2 };
@@ -47,11 +48,6 @@ const char *us_place_part(const Places *places, const PlacePiece *part, const Pl
  * `index_data` are the data of the index views; `other` may be NULL. False: an index is outside; then *outside knows it. */
 bool us_place_tile(const Places *places, const Axes *outer, const void *const *index_data, int64_t begin, int64_t count,
                    int64_t *tensor, int64_t *other, int64_t piece, OutsideIndex *outside);
-
-/* An element of 16 bytes, as it is copied. */
-typedef struct Pair16 {
-    uint64_t parts[2];
-} Pair16;
 
 /* Elements of `size` bytes, a power of two up to 16, that are `offsets` away from `from`, to neighbours: one by one,
  * as the instruction for it was measured to be slower (AVX-512, Ice Lake, in a virtual machine). */

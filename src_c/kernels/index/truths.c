@@ -2,6 +2,7 @@
 
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/lane.h"
 
@@ -198,10 +199,6 @@ KernelStatus us_nonzero_columns(const View *views, const void *attributes)
             kept += truth[i]; \
         } \
         break;
-typedef struct Pair16 {
-    uint64_t parts[2];
-} Pair16;
-
 /* The values that are true, at the front. */
 static int64_t pack(void *values, const uint8_t *truth, int64_t count, size_t size)
 {
@@ -211,7 +208,7 @@ static int64_t pack(void *values, const uint8_t *truth, int64_t count, size_t si
         PACK_CASE(uint16_t)
         PACK_CASE(uint32_t)
         PACK_CASE(uint64_t)
-        PACK_CASE(Pair16)
+        PACK_CASE(Sixteen)
     }
     return kept;
 }

@@ -3,6 +3,7 @@
 #include "kernels/maths/maths.h"
 #include "kernels/matmul/lines.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
@@ -104,9 +105,6 @@ static void move_elements(const Update *update, int64_t first, int64_t end)
         move_packed(element(update->x, first), element(update->y, first), (size_t)(end - first) * size, swaps);
         return;
     }
-    typedef struct Sixteen {
-        uint64_t halves[2];
-    } Sixteen;
     char *const x = element(update->x, first), *const y = element(update->y, first);
     const int64_t count = end - first, x_step = element(update->x, first + 1) - x, y_step = element(update->y, first + 1) - y;
     switch (size) {

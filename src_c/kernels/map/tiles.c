@@ -2,6 +2,7 @@
 #include "kernels/map/item.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/move/past.h"
+#include "kernels/sizes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,9 +82,6 @@ static bool fetch_across(const MapItem *item, int k, int64_t position, int64_t c
 /* Rows that follow each other in `to`; steps in bytes. */
 static void copy_rows(char *to, const char *from, int64_t rows, int64_t length, int64_t row_step, int64_t step, int64_t size)
 {
-    typedef struct Sixteen {
-        uint64_t halves[2];
-    } Sixteen;
     const int64_t row_bytes = length * size;
     if (step == size && row_step == row_bytes) {
         memcpy(to, from, (size_t)(rows * row_bytes));

@@ -73,10 +73,6 @@ static void join_neighbours(Move *move)
 
 /* ---- runs along the last axis ---- */
 
-typedef struct Pair {
-    uint64_t halves[2];
-} Pair;
-
 /* What lies backwards is turned round in blocks, for which compilers have one instruction. */
 #define STRIDED_RUN(type) \
     { \
@@ -111,7 +107,7 @@ static void copy_strided(char *to, int64_t to_step, const char *from, int64_t fr
         STRIDED_RUN(uint64_t)
         break;
     default:
-        STRIDED_RUN(Pair)
+        STRIDED_RUN(Sixteen)
         break;
     }
 }
@@ -157,7 +153,7 @@ static void copy_by_table(char *to, const char *from, const int64_t *table, int6
         TABLE_RUN(uint64_t)
         break;
     default:
-        TABLE_RUN(Pair)
+        TABLE_RUN(Sixteen)
         break;
     }
 }
