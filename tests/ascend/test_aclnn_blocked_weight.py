@@ -2,40 +2,12 @@
 
 import numpy as np
 
+from tests.ascend.blocks import blocked, in_line
 from tests.ascend.calling import call, drawn, empty, rounded, tensor, whole
 from tests.conformance.ascend import aclnn_support as support
-from tests.conformance.ascend import pages
-from tests.conformance.ascend.aclnn_support import Tensor, lib
+from tests.conformance.ascend.aclnn_support import lib
 
 ROUNDING = {"F32": 2.0**-22, "F16": 2.0**-11, "BF16": 2.0**-8}
-
-
-def blocks_of(values, columns):
-    """[…, columns / c, rows / 16, 16, c], with numbers around the matrix that spoil a result which reads them."""
-    *batch, m, n = values.shape
-    padded = np.full((*batch, -(-m // 16) * 16, -(-n // columns) * columns), 77.0)
-    padded[..., :m, :n] = values
-    rows = padded.reshape(*batch, padded.shape[-2] // 16, 16, padded.shape[-1] // columns, columns)
-    return np.moveaxis(rows, -2, -4)
-
-
-def blocked(values, kind, turned=False, own=False):
-    """A weight in blocks; `turned`: the transposed view of a transposed matrix; `own`: with the shape of the blocks itself."""
-    stored = blocks_of(values.swapaxes(-1, -2) if turned else values, {"F32": 8, "I8": 32}.get(kind, 16))
-    shape, strides = list(stored.shape if own else values.shape), None
-    if turned:
-        strides = support.row_major([*shape[:-2], shape[-1], shape[-2]])
-        strides[-2:] = strides[:-3:-1]
-    return Tensor(pages.KINDS[kind], stored.ravel(), shape=shape, strides=strides, storage=list(stored.shape),
-                  format=lib.ACL_FORMAT_FRACTAL_NZ)  # fmt: skip
-
-
-def in_line(values, kind, turned=False):
-    """What aclnnTransMatmulWeight leaves, with a storage shape of one dimension."""
-    stored = values.swapaxes(-1, -2) if turned else values
-    strides = support.row_major(stored.shape)
-    strides = [*strides[:-2], strides[-1], strides[-2]] if turned else strides
-    return Tensor(pages.KINDS[kind], stored.ravel(), shape=values.shape, strides=strides, format=lib.ACL_FORMAT_FRACTAL_NZ)
 
 
 def near(actual, expected, kind, terms=64):

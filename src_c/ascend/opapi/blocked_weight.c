@@ -1,24 +1,27 @@
 #include "ascend/opapi/blocked_weight.h"
 
+#include "ascend/common/dtype.h"
 #include "ascend/common/op_memory.h"
 #include "kernels/sizes.h"
 
-enum { BLOCK_ROWS = 16, BLOCK_BYTES = 32 };
+enum { BLOCK_ROWS = 16, BLOCK_BYTES = 32, NUMBERS_OF_BYTE = 2, NUMBERS_OF_INT32 = 8 };
 
-static int64_t block_columns(const View *view)
+/* Elements of a block's row; 0: no operator has blocks of the type. */
+static int64_t block_columns(const Operand *weight)
 {
-    return BLOCK_BYTES / (int64_t)us_dtype_size(view->dtype);
+    const int64_t bytes = (int64_t)acl_dtype_bytes(weight->dtype);
+    return weight->dtype == ACL_INT4 ? BLOCK_BYTES * NUMBERS_OF_BYTE : bytes > 0 ? BLOCK_BYTES / bytes : 0;
 }
 
-/* The shape of the blocks of matrices with the sizes of a view in front. */
-static Shape blocks_of(const View *batch, int32_t axes, int64_t rows, int64_t columns)
+/* The shape of the blocks of matrices with the sizes of the weight in front. */
+static Shape blocks_of(const Operand *weight, int32_t axes, int64_t rows, int64_t columns)
 {
     Shape shape = {.rank = axes + 4};
-    memcpy(shape.sizes, batch->shape, (size_t)axes * sizeof *shape.sizes);
-    shape.sizes[axes] = ceiling(columns, block_columns(batch));
+    memcpy(shape.sizes, weight->view.shape, (size_t)axes * sizeof *shape.sizes);
+    shape.sizes[axes] = ceiling(columns, block_columns(weight));
     shape.sizes[axes + 1] = ceiling(rows, BLOCK_ROWS);
     shape.sizes[axes + 2] = BLOCK_ROWS;
-    shape.sizes[axes + 3] = block_columns(batch);
+    shape.sizes[axes + 3] = block_columns(weight);
     return shape;
 }
 
@@ -27,20 +30,21 @@ static bool is_shape(const Shape *shape, int32_t rank, const int64_t *sizes)
     return shape->rank == rank && memcmp(shape->sizes, sizes, (size_t)rank * sizeof *sizes) == 0;
 }
 
-/* Rows of 16, column after column of blocks: [batch, rows, columns / c, c]. */
-static View rows_of_blocks(const View *view, const Shape *blocks)
+/* Rows of 16, column after column of blocks: [batch, rows, columns / c, c]; of ACL_INT4, c / 2 bytes. */
+static View rows_of_blocks(const Operand *weight, const Shape *blocks)
 {
     const int32_t batch = blocks->rank - 4;
-    const int64_t *of = blocks->sizes + batch, rows = of[1] * of[2];
-    View result = {.data = view->data, .dtype = view->dtype, .rank = batch + 3};
+    const bool bytes = weight->dtype == ACL_INT4;
+    const int64_t *of = blocks->sizes + batch, rows = of[1] * of[2], wide = bytes ? of[3] / NUMBERS_OF_BYTE : of[3];
+    View result = {.data = weight->view.data, .dtype = bytes ? DTYPE_UINT8 : weight->view.dtype, .rank = batch + 3};
     memcpy(result.shape, blocks->sizes, (size_t)batch * sizeof *result.shape);
     result.shape[batch] = rows;
     result.shape[batch + 1] = of[0];
-    result.shape[batch + 2] = of[3];
-    result.strides[batch] = of[3];
-    result.strides[batch + 1] = rows * of[3];
+    result.shape[batch + 2] = wide;
+    result.strides[batch] = wide;
+    result.strides[batch + 1] = rows * wide;
     result.strides[batch + 2] = 1;
-    int64_t matrix = of[0] * rows * of[3];
+    int64_t matrix = of[0] * rows * wide;
     for (int32_t axis = batch - 1; axis >= 0; axis--) {
         result.strides[axis] = matrix;
         matrix *= result.shape[axis];
@@ -63,6 +67,16 @@ static View matrices_in(const View *copied, int64_t rows, int64_t columns)
     return view;
 }
 
+/* A view of bytes that hold two elements each. */
+static View as_numbers(View view)
+{
+    view.dtype = DTYPE_NONE;
+    for (int32_t axis = 0; axis < view.rank - 1; axis++) {
+        view.strides[axis] *= NUMBERS_OF_BYTE;
+    }
+    return view;
+}
+
 static View transposed(View view)
 {
     return op_swap_axes(view, view.rank - 2, view.rank - 1);
@@ -79,7 +93,7 @@ static const Operand *with_copy(OpCall *op, const Operand *operand, View copied,
     *view = copied;
     *result = *operand;
     result->blocks = view;
-    result->given = operand;
+    result->given = operand->given != NULL ? operand->given : operand;
     result->view = shown;
     return result;
 }
@@ -87,7 +101,9 @@ static const Operand *with_copy(OpCall *op, const Operand *operand, View copied,
 static const Operand *copied(OpCall *op, const Operand *weight, const Shape *blocks, int64_t rows, int64_t columns,
                              bool turned)
 {
-    const View rows_of = rows_of_blocks(&weight->view, blocks), shown = matrices_in(&rows_of, rows, columns);
+    const View rows_of = rows_of_blocks(weight, blocks);
+    View shown = matrices_in(&rows_of, rows, columns);
+    shown = weight->dtype == ACL_INT4 ? as_numbers(shown) : shown;
     return with_copy(op, weight, rows_of, turned ? transposed(shown) : shown);
 }
 
@@ -108,10 +124,10 @@ static bool is_in_blocks(const Operand *weight)
 /* Whether the storage shape is that of the blocks of this view, which shows all of them. */
 static bool has_blocks(const Operand *weight, const View *view, Shape *blocks)
 {
-    if (!us_view_is_contiguous(view) || weight->offset != 0 || us_dtype_size(view->dtype) == 0) {
+    if (!us_view_is_contiguous(view) || weight->offset != 0 || block_columns(weight) == 0) {
         return false;
     }
-    *blocks = blocks_of(view, view->rank - 2, view->shape[view->rank - 2], view->shape[view->rank - 1]);
+    *blocks = blocks_of(weight, view->rank - 2, view->shape[view->rank - 2], view->shape[view->rank - 1]);
     return is_shape(blocks, weight->storage->rank, weight->storage->sizes);
 }
 
@@ -134,6 +150,21 @@ const Operand *op_weight(OpCall *op, const Operand *weight)
                                             base->shape[view->rank - 1], !straight);
 }
 
+const Operand *op_as_blocked(OpCall *op, const Operand *weight)
+{
+    if (op_refused(op) || !op_given(weight) || acl_format_is_private(weight->format)) {
+        return weight;
+    }
+    Operand *result = op_take(op, sizeof *result);
+    if (op_refused(op)) {
+        return weight;
+    }
+    *result = *weight;
+    result->format = ACL_FORMAT_FRACTAL_NZ;
+    result->given = weight;
+    return result;
+}
+
 Operands op_weights(OpCall *op, Operands weights)
 {
     const Operand **items = op_take(op, (size_t)(weights.count > 0 ? weights.count : 1) * sizeof *items);
@@ -153,9 +184,10 @@ const Operand *op_weight_of(OpCall *op, const Operand *weight, int32_t rank, int
     }
     const View *view = &weight->view;
     const int32_t batch = view->rank - 4;
-    if (batch >= 0 && us_dtype_size(view->dtype) > 0 && us_view_is_contiguous(view) && weight->offset == 0 &&
+    columns = weight->dtype == ACL_INT32 ? ceiling(columns, NUMBERS_OF_INT32) : columns;
+    if (batch >= 0 && block_columns(weight) > 0 && us_view_is_contiguous(view) && weight->offset == 0 &&
         (view->rank == rank + 2 || !(view->shape[view->rank - 2] == rows && view->shape[view->rank - 1] == columns))) {
-        const Shape blocks = blocks_of(view, batch, rows, columns);
+        const Shape blocks = blocks_of(weight, batch, rows, columns);
         if (is_shape(&blocks, view->rank, view->shape)) {
             return copied(op, weight, &blocks, rows, columns, false);
         }
@@ -173,7 +205,7 @@ const Operand *op_blocked_pages(OpCall *op, const Operand *keys)
 {
     enum { PAGE, HEAD, BLOCK, ROW, IN_BLOCK, AXES };
     if (op_refused(op) || !op_given(keys) || keys->view.rank != AXES || us_dtype_size(keys->view.dtype) == 0 ||
-        keys->view.shape[IN_BLOCK] != block_columns(&keys->view)) {
+        keys->view.shape[IN_BLOCK] != block_columns(keys)) {
         return keys;
     }
     const int64_t *sizes = keys->view.shape;

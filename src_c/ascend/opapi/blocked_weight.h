@@ -1,5 +1,5 @@
 /* Weights in ACL_FORMAT_FRACTAL_NZ. Its blocks of a matrix are [columns / c, rows / 16, 16, c], rounded up, c elements being
- * 32 bytes. With a storage shape of such blocks the kernel gets a copy; with another one the data is what
+ * 32 bytes: 64 of ACL_INT4. With a storage shape of such blocks the kernel gets a copy; with another one the data is what
  * aclnnTransMatmulWeight leaves, which lies as the strides say. */
 #ifndef ASCEND_OPAPI_BLOCKED_WEIGHT_H
 #define ASCEND_OPAPI_BLOCKED_WEIGHT_H
@@ -9,9 +9,13 @@
 /* A matrix, or a batch of them, contiguous or transposed where its storage shape is of blocks (format). */
 const Operand *op_weight(OpCall *op, const Operand *weight);
 Operands op_weights(OpCall *op, Operands weights);
-/* The same for pages on which the view, too, may have the shape of blocks: of rows x columns. As matrices it has `rank`
- * dimensions, 0 where that is open: then a view of the blocks' shape that is a batch of such matrices too is taken for one. */
+/* The same for pages on which the view, too, may have the shape of blocks: of rows x columns numbers, an ACL_INT32 being
+ * eight of them. As matrices it has `rank` dimensions, 0 where that is open: then a view of the blocks' shape that is a
+ * batch of such matrices too is taken for one. */
 const Operand *op_weight_of(OpCall *op, const Operand *weight, int32_t rank, int64_t rows, int64_t columns);
+
+/* For pages that take a weight of any public format for one in blocks. */
+const Operand *op_as_blocked(OpCall *op, const Operand *weight);
 
 /* Whether the last two dimensions are those of a transposed matrix. */
 bool op_is_turned(const View *view);

@@ -109,6 +109,17 @@ Shape op_shape_product_of_integers(OpCall *op, const Operand *x1, const Operand 
     return shape;
 }
 
+const Operand *op_second_factor(OpCall *op, const Operand *x1, bool turned1, const Operand *x2, bool turned2,
+                                const Operand *out)
+{
+    if (op_refused(op)) {
+        return x2;
+    }
+    const Integers a = op_integers_of(x1);
+    const int64_t k = op_integer_size(&a, turned1 ? 2 : 1), n = op_size(out, -1);
+    return op_weight_of(op, x2, 0, turned2 ? n : k, turned2 ? k : n);
+}
+
 #define T_PACKED (T_I4 | T_I32)
 #define T_BITS (T_U64 | T_I64)
 
@@ -133,6 +144,15 @@ static const TypeRow grouped_rows[] = {
     {T_I4, T_I4, T_F32, T_F32, T_F16, T_NONE, T_NONE, T_BF16},
 };
 
+/* Of the page whose weights lie in blocks. */
+static const TypeRow blocked_rows[] = {
+    {T_I4, T_I4, T_NONE, T_F32 | T_BF16, T_F32, T_NONE, T_NONE, T_BF16},
+    {T_I4, T_I4, T_NONE | T_F32, T_F32 | T_BF16, T_NONE, T_NONE, T_NONE | T_BF16, T_BF16},
+    {T_I4, T_I4, T_NONE, T_BITS | T_F32, T_F32, T_NONE, T_NONE | T_I32, T_F16},
+    {T_I4, T_I4, T_NONE | T_F32, T_BITS | T_F32, T_NONE, T_NONE, T_NONE | T_I32, T_F16},
+    {T_I8, T_I32, T_F32, T_BITS, T_NONE, T_F32, T_NONE, T_F16 | T_BF16},
+};
+
 static bool fits_row(const QuantMatmulCall *call, const TypeRow *row)
 {
     return op_is_of(call->x1, row->x1) && op_is_of(call->x2, row->x2) && op_is_of(call->row_scale, row->row_scale) &&
@@ -145,16 +165,26 @@ static const char *type_name(const Operand *operand)
     return op_given(operand) ? acl_dtype_name(operand->dtype) : "NULL";
 }
 
-static void require_types(OpCall *op, const QuantMatmulCall *call)
+static bool fits_rows(const QuantMatmulCall *call, size_t count, const TypeRow *rows)
 {
-    const bool grouped = mode_of(call) != PLAIN;
-    const TypeRow *rows = grouped ? grouped_rows : plain_rows;
-    const size_t count = grouped ? sizeof grouped_rows / sizeof *rows : sizeof plain_rows / sizeof *rows;
-    bool fits = op_refused(op);
+    bool fits = false;
     for (size_t i = 0; i < count && !fits; i++) {
         fits = fits_row(call, &rows[i]);
     }
-    op_require(op, fits, "out", "types", op->invalid,
+    return fits;
+}
+
+static bool types_fit(const QuantMatmulCall *call)
+{
+    const bool bytes = call->x1->dtype == ACL_INT8 && call->x2->dtype == ACL_INT8;
+    return mode_of(call) != PLAIN           ? fits_rows(call, sizeof grouped_rows / sizeof *grouped_rows, grouped_rows)
+           : call->blocked && !bytes ? fits_rows(call, sizeof blocked_rows / sizeof *blocked_rows, blocked_rows)
+                                     : fits_rows(call, sizeof plain_rows / sizeof *plain_rows, plain_rows);
+}
+
+static void require_types(OpCall *op, const QuantMatmulCall *call)
+{
+    op_require(op, op_refused(op) || types_fit(call), "out", "types", op->invalid,
                "%s of %s is not made from x1 %s, x2 %s, scales %s and %s, offset %s, bias %s", call->out->name,
                type_name(call->out), type_name(call->x1), type_name(call->x2), type_name(call->row_scale),
                type_name(call->scale), type_name(call->offset), type_name(call->bias));

@@ -12,11 +12,16 @@ typedef struct QuantMatmulCall {
     const Operand *scale, *offset; /* of x2 */
     const Operand *shift, *bias, *out;
     bool padded_scale;           /* to a multiple of 16 numbers */
+    bool blocked;                /* the page of weights in blocks: other types beside 4 bits */
     int64_t group_size;          /* rows << 32 | columns << 16 | depth; 0 where the page has none */
 } QuantMatmulCall;
 
 /* Of batches that broadcast; the last two dimensions are turned as the flags say, and packed integers counted. */
 Shape op_shape_product_of_integers(OpCall *op, const Operand *x1, const Operand *x2, bool turned1, bool turned2);
+
+/* The weight of a product, which may lie in blocks (format). */
+const Operand *op_second_factor(OpCall *op, const Operand *x1, bool turned1, const Operand *x2, bool turned2,
+                                const Operand *out);
 
 /* Types that go together (out/types), shapes, packed integers: the rules stand on the pages. */
 void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call);

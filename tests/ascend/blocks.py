@@ -1,0 +1,50 @@
+"""Weights in ACL_FORMAT_FRACTAL_NZ for tests: in blocks of 16 rows and 32 bytes, and as aclnnTransMatmulWeight leaves them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.ascend.calling import packed
+from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import Tensor, lib
+
+COLUMNS = {"F32": 8, "F16": 16, "BF16": 16, "I8": 32, "I4": 64, "I32": 64}  # numbers in 32 bytes: an I32 holds eight
+
+
+def blocks_of(values, columns):
+    """[…, columns / c, rows / 16, 16, c], with numbers around the matrix that spoil a result which reads them."""
+    *batch, m, n = values.shape
+    padded = np.full((*batch, -(-m // 16) * 16, -(-n // columns) * columns), 77.0 if columns < 64 else 5)
+    padded[..., :m, :n] = values
+    rows = padded.reshape(*batch, padded.shape[-2] // 16, 16, padded.shape[-1] // columns, columns)
+    return np.moveaxis(rows, -2, -4)
+
+
+def _strides(shape, turned):
+    if not turned:
+        return support.row_major(shape)
+    strides = support.row_major([*shape[:-2], shape[-1], shape[-2]])
+    return [*strides[:-2], strides[-1], strides[-2]]
+
+
+def blocked(values, kind, turned=False, own=False, format="FRACTAL_NZ"):
+    """A weight in blocks; `turned`: the transposed view of a transposed matrix; `own`: with the shape of the blocks itself."""
+    stored = blocks_of(values.swapaxes(-1, -2) if turned else values, COLUMNS[kind])
+    shape, storage, raw, code = list(values.shape), list(stored.shape), stored.ravel(), None
+    if kind in ("I4", "I32"):
+        raw = packed(stored.astype(int), kind).stored()
+        code = lib.ACL_INT4 if kind == "I4" else None
+    if kind == "I32":
+        storage[-1] //= 8
+        shape[-2 if turned else -1] //= 8
+    shape = storage if own else shape
+    return Tensor(support.I8 if kind == "I4" else pages.KINDS[kind], raw, shape=shape, strides=_strides(shape, turned),
+                  storage=storage, code=code, format=getattr(lib, f"ACL_FORMAT_{format}"))  # fmt: skip
+
+
+def in_line(values, kind, turned=False):
+    """What aclnnTransMatmulWeight leaves, with a storage shape of one dimension."""
+    stored = values.swapaxes(-1, -2) if turned else values
+    return Tensor(pages.KINDS[kind], stored.ravel(), shape=values.shape, strides=_strides(values.shape, turned),
+                  format=lib.ACL_FORMAT_FRACTAL_NZ)  # fmt: skip

@@ -1,0 +1,108 @@
+"""Products of quantized matrices by the functions whose weights lie in blocks."""
+
+import numpy as np
+import pytest
+
+from tests.ascend.blocks import blocked, in_line
+from tests.ascend.calling import LAYOUTS, call, empty, packed, random, rounded, tensor, whole
+from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, scales, wide
+
+
+def quant_matmul(x1, x2, out, scale, turned=(False, False), rows=None, bias=None, offset=None, shift=None):
+    return call("QuantMatmulWeightNz", x1=x1, x2=x2, x1Scale=rows, x2Scale=scale, yScale=tensor(np.zeros(0), "I8"), x1Offset=None,
+                x2Offset=offset, yOffset=shift, bias=bias, transposeX1=turned[0], transposeX2=turned[1], groupSize=0,
+                out=out)  # fmt: skip
+
+
+def forms(values, kind, turned):
+    """Every tensor that holds such a weight; `turned`: what the flag says of the matrix."""
+    given = values.swapaxes(-1, -2) if turned else values
+    yield blocked(given, kind)
+    yield blocked(given, kind, own=True)
+    if kind != "I32" or given.shape[-2] % 8 == 0:
+        yield blocked(given, kind, turned=True)
+    if kind == "I8":
+        yield in_line(given, kind)
+
+
+def scale_of(scale, kind):
+    return wide(scale) if kind == "U64" else tensor(scale, kind)
+
+
+def test_products_of_bytes():
+    """Every row of the table, batches that broadcast, sizes that do not fill blocks."""
+    shapes = [((3, 5), (5, 7)), ((2, 1, 4, 300), (3, 300, 9)), ((2, 5, 33), (2, 33, 70))]
+    for number, (out, scale_kind, has_rows, bias_kind, has_offset) in enumerate(CASES):
+        a_shape, b_shape = shapes[number % 3]
+        a, b = whole(a_shape, number), whole(b_shape, number + 50)
+        a.flat[:3], b.flat[:3] = -128, -128
+        m, n = a_shape[-2], b_shape[-1]
+        layout = LAYOUTS[number % 3]
+        scale = scales(1 if number % 5 == 4 else n, number)
+        rows = scales(m, number + 9) * 50 if has_rows else None
+        bias = random(number).integers(-5000, 5000, n) * (1 if bias_kind == "I32" else 1 / 8)
+        bias = 0 if bias_kind is None else rounded(bias, bias_kind)
+        offset = np.arange(n) % 9 - 4.5 if has_offset else 0
+        sums = a @ b
+        expected = expected_of(sums, scale, rows[:, None] if has_rows else 1, bias, offset, out, bias_kind == "I32")
+        expected = sums + bias if out == "I32" else expected
+        for turned in ((number % 2 == 1, False), (number % 2 == 0, True)):
+            for weight in forms(b, "I8", turned[1]):
+                own = quant_matmul(
+                    tensor(a.swapaxes(-1, -2) if turned[0] else a, "I8", layout), weight, empty(expected.shape, out, layout),
+                    scale_of(scale, scale_kind), turned, rows=tensor(rows) if has_rows else None,
+                    bias=None if bias_kind is None else tensor(bias, bias_kind), offset=tensor(offset) if has_offset else None)  # fmt: skip
+                np.testing.assert_array_equal(own, expected, err_msg=f"{number} {turned}")
+
+
+# out, scale's type, whether rows have scales, bias, offset
+OF_FOUR_BITS = [("BF16", "BF16", True, "BF16", False), ("BF16", "BF16", False, None, True), ("BF16", "F32", True, None, False),
+                ("BF16", "F32", False, None, True), ("F16", "U64", True, "I32", False), ("F16", "U64", False, "I32", True),
+                ("F16", "F32", True, "I32", False), ("F16", "F32", False, None, True), ("F16", "F32", False, "I32", True)]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", range(len(OF_FOUR_BITS)))
+def test_products_of_four_bits(row):
+    """More than a block of 64 numbers, and less than two."""
+    out, scale_kind, has_rows, bias_kind, has_offset = OF_FOUR_BITS[row]
+    a, b = nibbles((2, 5, 70), row), nibbles((2, 70, 82), row + 20)
+    scale, rows, offset = scales(82, row), scales(5, row + 5), np.arange(82) % 9 - 4.5
+    bias = random(row).integers(-50, 50, 82)
+    total = (a @ b + (bias if bias_kind == "I32" else 0)) * scale * (rows[:, None] if has_rows else 1)
+    total = total + (offset if has_offset else 0) + (bias if bias_kind == "BF16" else 0)
+    for turned in (False, True):
+        for weight in forms(b, "I4", turned):
+            own = quant_matmul(packed(a, "I4"), weight, empty((2, 5, 82), out, "gaps"), scale_of(scale, scale_kind), (False, turned),
+                               rows=tensor(rows) if has_rows else None, offset=tensor(offset) if has_offset else None,
+                               bias=None if bias_kind is None else tensor(bias, bias_kind))  # fmt: skip
+            np.testing.assert_array_equal(own, rounded(total, out))
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_bytes_beside_four_bits(kind):
+    """(x1 @ x2 x2Scale + yOffset) x1Scale, the shift being what the page asks for and any other."""
+    a, b, scale, rows = whole((5, 72), 1), nibbles((72, 40), 2), scales(40, 3), scales(5, 4)
+    for number, shift in enumerate((rounded(8 * (b * scale).sum(0), "F32"), whole(40, 5) / 2)):
+        expected = (a @ b * scale + shift) * rows[:, None]
+        for turned in (False, True):
+            for weight in forms(b, "I32", turned):
+                one = number == 1 and not turned
+                own = quant_matmul(tensor(a, "I8", "gaps"), weight, empty((5, 40), kind), wide(scale[:1] if one else scale), (False, turned),
+                                   rows=tensor(rows), shift=tensor(shift))  # fmt: skip
+                total = (a @ b * scale[0] + shift) * rows[:, None] if one else expected
+                np.testing.assert_array_equal(own, rounded(total, kind))
+
+
+@pytest.mark.parametrize("version", ["V4", "V5"])
+def test_four_bits_in_blocks_by_the_plain_functions(version):
+    a, b = nibbles((5, 72), 1), nibbles((72, 88), 2)
+    scale, rows, bias = scales(88, 3), scales(5, 4), random(5).integers(-50, 50, 88)
+    names = {"V4": {"scale": tensor(scale), "offset": None, "pertokenScaleOptional": tensor(rows)},
+             "V5": {"x1Scale": tensor(rows), "x2Scale": tensor(scale), "yScale": None, "x1Offset": None, "x2Offset": None,
+                    "yOffset": None, "groupSize": 0}}[version]  # fmt: skip
+    for kind in ("I4", "I32"):
+        for turned in (False, True):
+            for weight in forms(b, kind, turned):
+                own = call(f"QuantMatmul{version}", x1=packed(a, kind), x2=weight, bias=tensor(bias, "I32"), transposeX1=False,
+                           transposeX2=turned, out=empty((5, 88), "F16"), **names)  # fmt: skip
+                np.testing.assert_array_equal(own, rounded((a @ b + bias) * scale * rows[:, None], "F16"))
