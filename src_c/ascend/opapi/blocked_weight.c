@@ -131,6 +131,14 @@ static bool has_blocks(const Operand *weight, const View *view, Shape *blocks)
     return is_shape(blocks, weight->storage->rank, weight->storage->sizes);
 }
 
+/* A single row or column would fit either way: its strides tell. */
+static bool has_turned_strides(const View *view)
+{
+    const int32_t row = view->rank - 2, column = view->rank - 1;
+    return view->strides[row] == 1 && view->strides[column] == view->shape[row] &&
+           !(view->strides[column] == 1 && view->strides[row] == view->shape[column]);
+}
+
 const Operand *op_weight(OpCall *op, const Operand *weight)
 {
     if (!require_format(op, weight) || !is_in_blocks(weight)) {
@@ -139,7 +147,7 @@ const Operand *op_weight(OpCall *op, const Operand *weight)
     Shape blocks = {0};
     const View *view = &weight->view;
     const View other = transposed(*view);
-    const bool straight = has_blocks(weight, view, &blocks);
+    const bool straight = !has_turned_strides(view) && has_blocks(weight, view, &blocks);
     char text[SHAPE_TEXT_SIZE];
     op_require(op, straight || has_blocks(weight, &other, &blocks), weight->name, "format", op->invalid,
                "%s is %s of %s in blocks, but its storage, %s, is not of them", weight->name,

@@ -1,6 +1,31 @@
 /* Products of groups: the checks. */
 #include "ascend/opapi/grouped_matmul_cases.h"
 
+#include "ascend/common/op_memory.h"
+
+/* ---- weights in blocks ---- */
+
+static const Operand *grouped_weight(OpCall *op, const Operand *weight, const Operand *x, const Operand *out)
+{
+    if (op_refused(op) || x->view.rank == 0 || out->view.rank == 0) {
+        return weight;
+    }
+    const Integers of_x = op_integers_of(x);
+    return op_weight_of(op, op_as_blocked(op, weight), 0, op_integer_size(&of_x, 1), op_size(out, -1));
+}
+
+Operands op_grouped_weights(OpCall *op, Operands weight, Operands x, Operands out)
+{
+    const Operand **items = op_take(op, (size_t)(weight.count > 0 ? weight.count : 1) * sizeof *items);
+    for (int32_t i = 0; i < weight.count && !op_refused(op); i++) {
+        items[i] = grouped_weight(op, weight.items[i], x.items[i < x.count ? i : 0], out.items[i < out.count ? i : 0]);
+    }
+    if (!op_refused(op)) {
+        weight.items = items;
+    }
+    return weight;
+}
+
 /* ---- types ---- */
 
 static Operands given_lists(const GroupedCall *call, int i)
@@ -399,6 +424,19 @@ void op_require_combined(OpCall *op, const CombinedCall *call)
         require_sizes(op, call->shared, 2, (const int64_t[]){op_size(call->shared, 0), n});
     }
     require_sizes(op, call->out, 2, (const int64_t[]){op_size(call->out, 0), n});
+}
+
+void op_require_quant_group(OpCall *op, const GroupedCall *call, int64_t size)
+{
+    if (op_refused(op) || size == 0) {
+        return;
+    }
+    const GroupedCase as = grouped_case(call);
+    const int64_t k = grouped_sizes(call, 0).k;
+    const int64_t parts = grouped_depth_parts(&as, call->antiquant_scale.count > 0 ? call->antiquant_scale : call->scale);
+    op_require(op, parts > 0 && k / parts == size, "quantGroupSize", "value", op->invalid,
+               "quantGroupSize is %lld; k is %lld, with scales for %lld parts", (long long)size, (long long)k,
+               (long long)parts);
 }
 
 void op_require_tuning(OpCall *op, IntArguments tuning, Operands x)
