@@ -159,3 +159,53 @@ def test_gated_products_of_four_bits(form):
             out = empty((9, 40), "I8")
             found = gated(a, weight(), wide(given) if kind == "U64" else tensor(given, kind), rows, np.cumsum(SIZES), out, tensor(bias))
             gated_near(found, v, 9, out.values())
+
+
+def combined(version, x, weight, scale, groups, places, out, bias=None, offset=None, shared=None, logits=None, **more):
+    names = {"offsetOptional": offset, "antiquantScaleOptional": None, "antiquantOffsetOptional": None,
+             "tuningConfigOptional": [3, 1]} if version else {}  # fmt: skip
+    return call(f"GroupedMatmulFinalizeRoutingWeightNz{version}", x1=x, x2=weight, scale=scale, bias=bias, groupList=groups,
+                sharedInput=shared, logit=logits, rowIndex=places, dtype=0, transposeX1=False, transposeX2=False, out=out,
+                **names, **more)  # fmt: skip
+
+
+# version, k, n, weight, scale's type and shape, with an offset, with what is beneath
+COMBINED = [("", 256, 2048, "I8", "F32", (3, 2048), False, True), ("", 512, 7680, "I8", "I64", (3, 7680), False, False),
+            ("V2", 1408, 2048, "I8", "BF16", (3, 1, 2048), False, True), ("V2", 1024, 7168, "I8", "F32", (3, 7168), False, False),
+            ("V2", 2048, 7168, "I4", "I64", (3, 1, 7168), False, True), ("V2", 2048, 7168, "I32", "I64", (3, 1, 7168), True, True)]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(COMBINED)))
+def test_products_that_go_back_to_their_tokens(case):
+    """Rows of one token are summed with what is beneath; a row behind the last group counts nowhere, wherever it would go."""
+    version, k, n, kind, scale_kind, shape, has_offset, beneath = COMBINED[case]
+    sizes, targets, begin, factor = [4, 0, 5], 6, 2, 0.3
+    four, layout = kind != "I8", LAYOUTS[case % 3]
+    a, b = whole((10, k), 1), whole((3, k, n), 2, -8, 8) if four else whole((3, k, n), 2)
+    scale = rounded(random(3).uniform(0.0005, 0.001, shape), "BF16")
+    of_columns = scale.reshape(3, 1, n)
+    bias = (8 * (b * of_columns).sum(1)).astype(np.float32) if four else None
+    offset = rounded(random(4).uniform(-0.01, 0.01, (3, 1, n)), "F32") if has_offset else np.zeros((3, 1, n))
+    rows, logits = drawn(10, 5), drawn(10, 6) if beneath else np.ones(10)
+    places, shared = np.array([5, 1, 1, 0, 5, 5, 2, 1, 3, 99]), drawn((3, n), 7, "BF16")
+
+    def product(part, group):
+        moved = (part - (8.0 if four else 0.0)) @ (b[group] * of_columns[group].astype(float))
+        return moved + (bias[group].astype(float) if four else 0) + part.sum(1, keepdims=True) * offset[group]
+
+    v = rows_of(a, sizes, product) * (rows[:9, None] * logits[:9, None])
+    expected = np.zeros((targets, n))
+    expected[begin : begin + 3] = shared * np.float32(factor) if beneath else 0
+    size = np.abs(expected)
+    np.add.at(expected, places[:9], v)
+    np.add.at(size, places[:9], np.abs(v))
+    of_format = [blocked(b, kind), blocked(b, kind, own=True)] + ([] if four else [in_line(b, kind), blocked(b, kind, turned=True)])
+    for number, weight in enumerate(of_format):
+        found = combined(version, tensor(a, "I8", layout), weight, wide(scale, "I64") if scale_kind == "I64" else tensor(scale, scale_kind),
+                         tensor(np.cumsum(sizes) if number % 2 else sizes, "I64", "gaps"), tensor(places, "I32" if number % 2 else "I64", layout),
+                         empty((targets, n), "F32", layout), bias=tensor(bias) if four else None,
+                         offset=tensor(offset) if has_offset else None, shared=tensor(shared, "BF16", layout) if beneath else None,
+                         logits=tensor(logits, "F32", "gaps") if beneath else None, pertokenScaleOptional=tensor(rows, "F32", "gaps"),
+                         sharedInputWeight=factor, sharedInputOffset=begin, groupListType=1 - number % 2)  # fmt: skip
+        # a row is rounded to float32, weighed, and the sum is rounded once; the large bias cancels in float64
+        assert np.all(np.abs(found - expected) <= 3 * 2.0**-24 * size + 1e-12)

@@ -391,6 +391,36 @@ void op_require_grouped_gated(OpCall *op, const GroupedCall *call)
 
 enum { MOST_TOKENS = 16 * 1024 * 8, MOST_EXPERTS = 256, COMBINED_DEPTH = 2048, COMBINED_COLUMNS = 7168 };
 
+/* The sizes that weights of ACL_INT8 may have; those of 4 bits have one. */
+static bool is_combined_depth(int64_t k, bool bytes)
+{
+    return k == COMBINED_DEPTH || (bytes && (k == 256 || k == 512 || k == 1024 || k == 1408));
+}
+
+static bool is_combined_width(int64_t n, bool bytes)
+{
+    return n == COMBINED_COLUMNS || (bytes && (n == 2048 || n == 7680));
+}
+
+static void require_combined_weight(OpCall *op, const CombinedCall *call, const Integers *weight)
+{
+    const bool bytes = weight->axis == NOT_PACKED;
+    const int64_t rows = op_size(call->x, 0), k = op_size(call->x, 1), groups = op_size(call->weight, 0);
+    op_require(op, rows >= 1 && rows <= MOST_TOKENS, call->x->name, "rows", op->invalid,
+               "%s is %s: it has 1 to 131072 rows", call->x->name, op_shape_text(op, call->x));
+    op_require(op, is_combined_depth(k, bytes), call->x->name, "depth", op->invalid, "%s is %s: it has 2048 columns%s",
+               call->x->name, op_shape_text(op, call->x), bytes ? ", or 256, 512, 1024, 1408" : "");
+    op_require_packed(op, call->weight, weight);
+    op_require(op, bytes || weight->axis == 2, call->weight->name, "transposed", op->invalid,
+               "%s is %s and transposed: its integers of 4 bits lie along n", call->weight->name,
+               op_shape_text(op, call->weight));
+    op_require(op, groups >= 1 && groups <= MOST_EXPERTS, call->weight->name, "groups", op->invalid,
+               "%s is %s: there are 1 to 256 experts", call->weight->name, op_shape_text(op, call->weight));
+    op_require(op, op_integer_size(weight, 2) == k && is_combined_width(op_integer_size(weight, 1), bytes),
+               call->weight->name, "shape", op->invalid, "%s is %s: a weight has %lld rows and 7168 columns%s",
+               call->weight->name, op_shape_text(op, call->weight), (long long)k, bytes ? ", or 2048, 7680" : "");
+}
+
 void op_require_combined(OpCall *op, const CombinedCall *call)
 {
     if (op_refused(op)) {
@@ -398,27 +428,20 @@ void op_require_combined(OpCall *op, const CombinedCall *call)
     }
     const Integers weight = op_integers_of(call->weight);
     const int64_t rows = op_size(call->x, 0), groups = op_size(call->weight, 0), n = op_integer_size(&weight, 1);
-    op_require(op, rows >= 1 && rows <= MOST_TOKENS, call->x->name, "rows", op->invalid,
-               "%s is %s: it has 1 to 131072 rows", call->x->name, op_shape_text(op, call->x));
-    op_require(op, op_size(call->x, 1) == COMBINED_DEPTH, call->x->name, "depth", op->invalid,
-               "%s is %s: it has 2048 columns", call->x->name, op_shape_text(op, call->x));
-    op_require_packed(op, call->weight, &weight);
-    op_require(op, weight.axis == 2, call->weight->name, "transposed", op->invalid,
-               "%s is %s and transposed: its integers of 4 bits lie along n", call->weight->name,
-               op_shape_text(op, call->weight));
-    op_require(op, groups >= 1 && groups <= MOST_EXPERTS, call->weight->name, "groups", op->invalid,
-               "%s is %s: there are 1 to 256 experts", call->weight->name, op_shape_text(op, call->weight));
-    op_require(op, op_integer_size(&weight, 2) == COMBINED_DEPTH && n == COMBINED_COLUMNS, call->weight->name, "shape",
-               op->invalid, "%s is %s: a weight has 2048 rows and 7168 columns", call->weight->name,
-               op_shape_text(op, call->weight));
-    require_sizes(op, call->scale, 3, (const int64_t[]){groups, 1, n});
-    require_sizes(op, call->bias, 2, (const int64_t[]){groups, n});
+    require_combined_weight(op, call, &weight);
+    const bool matrix = weight.axis == NOT_PACKED && call->scale->view.rank == 2;
+    require_sizes(op, call->scale, matrix ? 2 : 3, matrix ? (const int64_t[]){groups, n} : (const int64_t[]){groups, 1, n});
+    if (op_given(call->bias)) {
+        require_sizes(op, call->bias, 2, (const int64_t[]){groups, n});
+    }
     if (op_given(call->offset)) {
         require_sizes(op, call->offset, 3, (const int64_t[]){groups, 1, n});
     }
     require_sizes(op, call->row_scale, 1, &rows);
     require_sizes(op, call->list, 1, &groups);
-    require_sizes(op, call->weights, 1, &rows);
+    if (op_given(call->weights)) {
+        require_sizes(op, call->weights, 1, &rows);
+    }
     require_sizes(op, call->places, 1, &rows);
     if (op_given(call->shared)) {
         require_sizes(op, call->shared, 2, (const int64_t[]){op_size(call->shared, 0), n});

@@ -37,8 +37,8 @@ void op_require_grouped_add(OpCall *op, const Operand *x, const Operand *weight,
 aclnnStatus op_grouped_matmul_add(OpCall *op, const Operand *x, const Operand *weight, const Operand *list,
                                   const Operand *out);
 
-/* Tokens of ACL_INT8 through weights of 4 bits and back, each weighed and added to its row of out. offset and shared may be
- * NULL. */
+/* Tokens of ACL_INT8 through weights of 4 bits, or of ACL_INT8, and back, each weighed and added to its row of out. offset and
+ * shared may be NULL, bias and weights too. */
 typedef struct CombinedCall {
     const Operand *x, *weight, *scale, *bias, *offset, *row_scale, *list, *shared, *weights, *places, *out;
     double shared_factor;
