@@ -106,3 +106,17 @@ def test_four_bits_in_blocks_by_the_plain_functions(version):
                 own = call(f"QuantMatmul{version}", x1=packed(a, kind), x2=weight, bias=tensor(bias, "I32"), transposeX1=False,
                            transposeX2=turned, out=empty((5, 88), "F16"), **names)  # fmt: skip
                 np.testing.assert_array_equal(own, rounded((a @ b + bias) * scale * rows[:, None], "F16"))
+
+
+def test_sums_of_products():
+    """The scales differ from product to product; whatever the layout, matrices of all the batch are one."""
+    for number, (batch, m, k, n) in enumerate([(3, 5, 40, 70), (1, 1, 1, 1), (4, 20, 32, 33), (8, 3, 300, 7)]):
+        a, b = whole((batch, m, k), number), whole((batch, k, n), number + 9)
+        rows, columns = rounded(random(number).uniform(0.5, 2, (batch, m)), "F32"), scales(n, number)
+        expected = sum((a[i] @ b[i]) * columns * rows[i][:, None] for i in range(batch))
+        for layout in LAYOUTS:
+            for weight in (blocked(b, "I8"), blocked(b, "I8", own=True), in_line(b, "I8"), in_line(b, "I8", turned=True)):
+                own = call("QuantMatmulReduceSumWeightNz", x1=tensor(a, "I8", layout), x2=weight, x1Scale=tensor(rows, "F32", layout),
+                           x2Scale=tensor(columns, "BF16", layout), yScale=None, x1Offset=None, x2Offset=None, yOffset=None, bias=None,
+                           transposeX1=False, transposeX2=False, groupSize=0, dims=[0], keepDims=False, out=empty((m, n), "BF16", layout))  # fmt: skip
+                np.testing.assert_array_equal(own, rounded(expected, "BF16"))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.ascend.blocks import blocked, in_line
-from tests.ascend.calling import call, drawn, empty, rounded, tensor, whole
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, rounded, tensor, whole
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend.aclnn_support import lib
 
@@ -109,3 +109,24 @@ def test_another_weight_for_the_same_executor():
     support.execute("aclnnMm", size, executor)
     near(out.values(), a @ second, "F16")
     assert lib.aclDestroyAclOpExecutor(executor) == 0
+
+
+def test_reordered_batches():
+    """Small whole numbers, so that every order of sums gives the same."""
+    for number, (b, m, k, n, kind) in enumerate([(2, 3, 16, 32, "F16"), (4, 20, 48, 16, "BF16"), (1, 1, 16, 16, "F16")]):
+        x1, x2 = whole((b, m, k), number, -4, 5), whole((b, k, n), number + 9, -4, 5)
+        product, layout = np.einsum("bmk,bkn->mbn", x1, x2), LAYOUTS[number]
+        for pieces, turned in ((1, False), (1, True), (b, True), (max(b // 2, 1), False)):
+            shape = (m, b, n) if pieces == 1 else (pieces, m, b // pieces * n)
+            expected = product.reshape(m, pieces, b // pieces * n).swapaxes(0, 1).reshape(shape)
+            for weight in (blocked(x2, kind), blocked(x2, kind, turned=True), in_line(x2, kind)):
+                own = call("TransposeBatchMatMulWeightNz", x1=tensor(x1.swapaxes(0, 1) if turned else x1, kind, layout), x2=weight, bias=None,
+                           scale=None, permX1=[1, 0, 2] if turned else [0, 1, 2], permX2=[0, 1, 2], permY=[1, 0, 2], cubeMathType=1,
+                           batchSplitFactor=pieces, out=empty(shape, kind, layout))  # fmt: skip
+                np.testing.assert_array_equal(own, rounded(expected, kind))
+        if kind == "F16":
+            scale = np.float32(np.random.default_rng(number).choice([0.25, -0.5, 1, 3], b * n))
+            own = call("TransposeBatchMatMulWeightNz", x1=tensor(x1, kind, layout), x2=blocked(x2, kind), bias=None,
+                       scale=tensor(scale.view(np.uint32).astype(np.uint64), "U64", layout), permX1=[0, 1, 2], permX2=[0, 1, 2],
+                       permY=[1, 0, 2], cubeMathType=0, batchSplitFactor=1, out=empty((m, 1, b * n), "I8", layout))  # fmt: skip
+            np.testing.assert_array_equal(own, np.clip(np.rint(product.reshape(m, 1, b * n) * scale), -128, 127))

@@ -30,15 +30,15 @@ static bool is_shape(const Shape *shape, int32_t rank, const int64_t *sizes)
     return shape->rank == rank && memcmp(shape->sizes, sizes, (size_t)rank * sizeof *sizes) == 0;
 }
 
-/* Rows of 16, column after column of blocks: [batch, rows, columns / c, c]; of ACL_INT4, c / 2 bytes. */
-static View rows_of_blocks(const Operand *weight, const Shape *blocks)
+/* Rows of 16, column after column of blocks: the first of them as [batch, rows, columns / c, c]; of ACL_INT4, c / 2 bytes. */
+static View rows_of_blocks(const Operand *weight, const Shape *blocks, int64_t used)
 {
     const int32_t batch = blocks->rank - 4;
     const bool bytes = weight->dtype == ACL_INT4;
     const int64_t *of = blocks->sizes + batch, rows = of[1] * of[2], wide = bytes ? of[3] / NUMBERS_OF_BYTE : of[3];
     View result = {.data = weight->view.data, .dtype = bytes ? DTYPE_UINT8 : weight->view.dtype, .rank = batch + 3};
     memcpy(result.shape, blocks->sizes, (size_t)batch * sizeof *result.shape);
-    result.shape[batch] = rows;
+    result.shape[batch] = used;
     result.shape[batch + 1] = of[0];
     result.shape[batch + 2] = wide;
     result.strides[batch] = wide;
@@ -52,18 +52,16 @@ static View rows_of_blocks(const Operand *weight, const Shape *blocks)
     return result;
 }
 
-/* rows x columns of the copy, whose lines are as long as the blocks are wide. */
-static View matrices_in(const View *copied, int64_t rows, int64_t columns)
+/* The columns of the copy, whose lines are as long as the blocks are wide. */
+static View matrices_in(const View *copied, int64_t columns)
 {
     const int32_t batch = copied->rank - 3;
     const int64_t line = copied->shape[batch + 1] * copied->shape[batch + 2];
-    View view = {.data = copied->data, .dtype = copied->dtype, .rank = batch + 2};
-    memcpy(view.shape, copied->shape, (size_t)batch * sizeof *view.shape);
-    memcpy(view.strides, copied->strides, (size_t)batch * sizeof *view.strides);
-    view.shape[batch] = rows;
+    int64_t sizes[VIEW_RANK_LIMIT];
+    memcpy(sizes, copied->shape, (size_t)(batch + 1) * sizeof *sizes);
+    sizes[batch + 1] = line;
+    View view = us_view_contiguous(copied->data, copied->dtype, batch + 2, sizes);
     view.shape[batch + 1] = columns;
-    view.strides[batch] = line;
-    view.strides[batch + 1] = 1;
     return view;
 }
 
@@ -82,8 +80,7 @@ static View transposed(View view)
     return op_swap_axes(view, view.rank - 2, view.rank - 1);
 }
 
-/* The operand as `shown` of a copy of `copied`. */
-static const Operand *with_copy(OpCall *op, const Operand *operand, View copied, View shown)
+const Operand *op_with_copy(OpCall *op, const Operand *operand, View copied, View shown)
 {
     Operand *result = op_take(op, sizeof *result);
     View *view = op_take(op, sizeof *view);
@@ -101,10 +98,10 @@ static const Operand *with_copy(OpCall *op, const Operand *operand, View copied,
 static const Operand *copied(OpCall *op, const Operand *weight, const Shape *blocks, int64_t rows, int64_t columns,
                              bool turned)
 {
-    const View rows_of = rows_of_blocks(weight, blocks);
-    View shown = matrices_in(&rows_of, rows, columns);
+    const View rows_of = rows_of_blocks(weight, blocks, rows);
+    View shown = matrices_in(&rows_of, columns);
     shown = weight->dtype == ACL_INT4 ? as_numbers(shown) : shown;
-    return with_copy(op, weight, rows_of, turned ? transposed(shown) : shown);
+    return op_with_copy(op, weight, rows_of, turned ? transposed(shown) : shown);
 }
 
 static bool require_format(OpCall *op, const Operand *weight)
@@ -220,5 +217,5 @@ const Operand *op_blocked_pages(OpCall *op, const Operand *keys)
     const View shown = us_view_contiguous(keys->view.data, keys->view.dtype, 4,
                                           (const int64_t[]){sizes[PAGE], sizes[HEAD], sizes[ROW],
                                                             sizes[BLOCK] * sizes[IN_BLOCK]});
-    return with_copy(op, keys, op_swap_axes(keys->view, BLOCK, ROW), shown);
+    return op_with_copy(op, keys, op_swap_axes(keys->view, BLOCK, ROW), shown);
 }

@@ -20,6 +20,9 @@ const Operand *op_as_blocked(OpCall *op, const Operand *weight);
 /* Whether the last two dimensions are those of a transposed matrix. */
 bool op_is_turned(const View *view);
 
+/* The operand as `shown` of a row-major copy of `copied`, which is a view of it. */
+const Operand *op_with_copy(OpCall *op, const Operand *operand, View copied, View shown);
+
 /* Pages of keys in blocks, [page, head, depth / c, row, c], as [page, head, row, depth]; others stay. */
 const Operand *op_blocked_pages(OpCall *op, const Operand *keys);
 

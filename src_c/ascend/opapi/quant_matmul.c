@@ -389,6 +389,60 @@ aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, c
     return op_plan_views(op, us_scaled_product, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
+/* ---- sums of products ---- */
+
+/* Whether an axis and the next one step like one. */
+static bool merges(const View *view, int32_t axis)
+{
+    int64_t step;
+    return view->shape[axis] == 1 ||
+           (!__builtin_mul_overflow(view->shape[axis + 1], view->strides[axis + 1], &step) && view->strides[axis] == step);
+}
+
+static View merged(View view, int32_t axis)
+{
+    const int64_t size = view.shape[axis] * view.shape[axis + 1];
+    view = us_view_remove_axis(view, axis);
+    view.shape[axis] = size;
+    return view;
+}
+
+/* Two axes as one: of a copy where they do not step so. */
+static const Operand *with_merged(OpCall *op, const Operand *operand, const View *view, int32_t axis, View *shown)
+{
+    if (merges(view, axis)) {
+        *shown = merged(*view, axis);
+        return operand;
+    }
+    *shown = merged(us_view_contiguous(view->data, view->dtype, view->rank, view->shape), axis);
+    return op_with_copy(op, operand, *view, *shown);
+}
+
+bool op_is_summed_factor(const Operand *x2)
+{
+    return x2->blocks == NULL || merges(&x2->view, 0);
+}
+
+aclnnStatus op_summed_quant_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *rows,
+                                   const Operand *columns, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    View a, b;
+    const QuantizedProduct how = {.group = op_size(x1, 2), .scale_columns = 1, .packed_a = NOT_PACKED,
+                                  .packed_b = NOT_PACKED};
+    const View of_rows = turned(rows->view), absent = us_view_absent();
+    const View of_columns = us_view_insert_axis(columns->view, 0, op_size(x1, 0), 0);
+    const View rows_first = op_swap_axes(x1->view, 0, 1);
+    x1 = with_merged(op, x1, &rows_first, 1, &a);
+    x2 = with_merged(op, x2, &x2->view, 0, &b);
+    const PlannedView views[] = {{x1, VIEW_READ, &a}, {x2, VIEW_READ, &b}, {columns, VIEW_READ, &of_columns},
+                                 {out, VIEW_WRITE, NULL}, {NULL, VIEW_READ, &absent}, {rows, VIEW_READ, &of_rows},
+                                 {NULL, VIEW_READ, &absent}, {NULL, VIEW_READ, &absent}, {NULL, VIEW_READ, &absent}};
+    return op_plan_views(op, us_quantized_product, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
 /* ---- products with a quantized weight ---- */
 
 static int64_t group_of(const WeightQuantCall *call, int64_t k)

@@ -31,6 +31,12 @@ aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call);
 aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *bias, float scale,
                              const Operand *out);
 
+/* out = the sum over the batch of (x1 @ x2) * rows * columns, of ACL_INT8 [batch, m, k] and [batch, k, n]: x2 in blocks is a
+ * factor of it if it is not transposed. */
+bool op_is_summed_factor(const Operand *x2);
+aclnnStatus op_summed_quant_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *rows,
+                                   const Operand *columns, const Operand *out);
+
 typedef struct WeightQuantCall {
     const Operand *x, *weight, *scale, *offset, *quant_scale, *quant_offset, *bias, *y;
     int64_t group;
