@@ -12,10 +12,10 @@ from tests.conformance.ascend.aclnn_support import Tensor, lib
 COLUMNS = {"F32": 8, "F16": 16, "BF16": 16, "I8": 32, "I4": 64, "I32": 64}  # numbers in 32 bytes: an I32 holds eight
 
 
-def blocks_of(values, columns):
-    """[…, columns / c, rows / 16, 16, c], with numbers around the matrix that spoil a result which reads them."""
+def blocks_of(values, columns, around):
+    """[…, columns / c, rows / 16, 16, c], with `around` around the matrix."""
     *batch, m, n = values.shape
-    padded = np.full((*batch, -(-m // 16) * 16, -(-n // columns) * columns), 77.0 if columns < 64 else 5)
+    padded = np.full((*batch, -(-m // 16) * 16, -(-n // columns) * columns), around, float)
     padded[..., :m, :n] = values
     rows = padded.reshape(*batch, padded.shape[-2] // 16, 16, padded.shape[-1] // columns, columns)
     return np.moveaxis(rows, -2, -4)
@@ -28,9 +28,10 @@ def _strides(shape, turned):
     return [*strides[:-2], strides[-1], strides[-2]]
 
 
-def blocked(values, kind, turned=False, own=False, format="FRACTAL_NZ"):
-    """A weight in blocks; `turned`: the transposed view of a transposed matrix; `own`: with the shape of the blocks itself."""
-    stored = blocks_of(values.swapaxes(-1, -2) if turned else values, COLUMNS[kind])
+def blocked(values, kind, turned=False, own=False, format="FRACTAL_NZ", around=5):
+    """A weight in blocks; `turned`: the transposed view of a transposed matrix; `own`: with the shape of the blocks itself. What
+    is `around` the matrix spoils a result that reads it."""
+    stored = blocks_of(values.swapaxes(-1, -2) if turned else values, COLUMNS[kind], around)
     shape, storage, raw, code = list(values.shape), list(stored.shape), stored.ravel(), None
     if kind in ("I4", "I32"):
         raw = packed(stored.astype(int), kind).stored()

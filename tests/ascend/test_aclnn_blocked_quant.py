@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.ascend.blocks import blocked, in_line
-from tests.ascend.calling import LAYOUTS, call, empty, packed, random, rounded, tensor, whole
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, packed, random, rounded, tensor, unpacked, whole
 from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, scales, wide
 
 
@@ -120,3 +120,18 @@ def test_sums_of_products():
                            x2Scale=tensor(columns, "BF16", layout), yScale=None, x1Offset=None, x2Offset=None, yOffset=None, bias=None,
                            transposeX1=False, transposeX2=False, groupSize=0, dims=[0], keepDims=False, out=empty((m, n), "BF16", layout))  # fmt: skip
                 np.testing.assert_array_equal(own, rounded(expected, "BF16"))
+
+
+@pytest.mark.parametrize("kind", ["I4", "I32"])
+def test_integers_are_packed(kind):
+    """As matrices, and as blocks that are filled up with 0; what 4 bits do not hold loses its high bits."""
+    for shape, layout in (((3, 8), "row-major"), ((2, 17, 72), "gaps"), ((40, 136), "reversed"), ((1, 1, 64), "row-major"), ((130, 256), "gaps")):
+        values = whole(shape, 1, -8, 8)
+        plain = empty_packed(shape, kind)
+        call("ConvertWeightToINT4Pack", weight=tensor(values + 16 * (values % 3), "I32", layout), weightInt4Pack=plain)
+        np.testing.assert_array_equal(unpacked(plain, shape), values)
+        blocks = blocked(values, kind, around=0)
+        filled = np.frombuffer(blocks.bytes(), np.uint8)
+        blocks.memory.write(np.full(filled.size, 0x5A, np.uint8).tobytes())
+        call("ConvertWeightToINT4Pack", weight=tensor(values, "I32", layout), weightInt4Pack=blocks)
+        np.testing.assert_array_equal(np.frombuffer(blocks.bytes(), np.uint8), filled)

@@ -2,6 +2,7 @@
 
 #include "ascend/common/dtype.h"
 #include "ascend/common/op_memory.h"
+#include "kernels/quantize/packing.h"
 #include "kernels/sizes.h"
 
 enum { BLOCK_ROWS = 16, BLOCK_BYTES = 32, NUMBERS_OF_BYTE = 2, NUMBERS_OF_INT32 = 8 };
@@ -204,6 +205,48 @@ bool op_is_turned(const View *view)
 {
     const int32_t last = view->rank - 1;
     return view->strides[last - 1] == 1 && view->shape[last - 1] > 1 && view->strides[last] != 1;
+}
+
+void op_require_packed_weight(OpCall *op, const Operand *to)
+{
+    Shape blocks;
+    if (require_format(op, to)) {
+        char text[SHAPE_TEXT_SIZE];
+        op_require(op, has_blocks(to, &to->view, &blocks), to->name, "format", op->invalid,
+                   "%s is %s, its storage, %s, is not of its blocks", to->name, op_shape_text(op, to),
+                   us_shape_text(to->storage->rank, to->storage->sizes, text, sizeof text));
+    } else if (!op_refused(op)) {
+        op_require_packed_rows(op, to);
+    }
+}
+
+/* [batch, rows, parts, bytes]: all rows of the blocks, or those of the matrices, in one part. */
+static View packed_bytes(const Operand *to)
+{
+    Shape blocks;
+    if (to->format != ACL_FORMAT_FRACTAL_NZ) {
+        View view = op_integers_of(to).view;
+        return us_view_insert_axis(view.rank == 3 ? view : us_view_insert_axis(view, 0, 1, 0), 2, 1, 0);
+    }
+    has_blocks(to, &to->view, &blocks);
+    View lines = rows_of_blocks(to, &blocks, blocks.sizes[blocks.rank - 3] * BLOCK_ROWS);
+    for (int32_t axis = 0; axis < lines.rank - 1 && to->dtype == ACL_INT32; axis++) {
+        lines.strides[axis] *= (int64_t)sizeof(int32_t);
+    }
+    lines.dtype = DTYPE_UINT8;
+    lines.shape[lines.rank - 1] = BLOCK_BYTES;
+    return lines.rank == 4 ? lines : us_view_insert_axis(lines, 0, 1, 0);
+}
+
+aclnnStatus op_pack_weight(OpCall *op, const Operand *weight, const Operand *to)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View bytes = packed_bytes(to);
+    const View numbers = weight->view.rank == 3 ? weight->view : us_view_insert_axis(weight->view, 0, 1, 0);
+    const PlannedView views[] = {{weight, VIEW_READ, &numbers}, {to, VIEW_WRITE, &bytes}};
+    return op_plan_views(op, us_pack_integers, NULL, 0, sizeof views / sizeof *views, views);
 }
 
 const Operand *op_blocked_pages(OpCall *op, const Operand *keys)

@@ -4,7 +4,7 @@
 #ifndef ASCEND_OPAPI_BLOCKED_WEIGHT_H
 #define ASCEND_OPAPI_BLOCKED_WEIGHT_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/packed_integers.h"
 
 /* A matrix, or a batch of them, contiguous or transposed where its storage shape is of blocks (format). */
 const Operand *op_weight(OpCall *op, const Operand *weight);
@@ -22,6 +22,10 @@ bool op_is_turned(const View *view);
 
 /* The operand as `shown` of a row-major copy of `copied`, which is a view of it. */
 const Operand *op_with_copy(OpCall *op, const Operand *operand, View copied, View shown);
+
+/* Integers of 4 bits of a weight that has 32 bits for each, as matrices or blocks (format, packed). */
+void op_require_packed_weight(OpCall *op, const Operand *to);
+aclnnStatus op_pack_weight(OpCall *op, const Operand *weight, const Operand *to);
 
 /* Pages of keys in blocks, [page, head, depth / c, row, c], as [page, head, row, depth]; others stay. */
 const Operand *op_blocked_pages(OpCall *op, const Operand *keys);
