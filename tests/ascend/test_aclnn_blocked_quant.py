@@ -1,5 +1,7 @@
 """Products of quantized matrices by the functions whose weights lie in blocks."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -135,3 +137,36 @@ def test_integers_are_packed(kind):
         blocks.memory.write(np.full(filled.size, 0x5A, np.uint8).tobytes())
         call("ConvertWeightToINT4Pack", weight=tensor(values, "I32", layout), weightInt4Pack=blocks)
         np.testing.assert_array_equal(np.frombuffer(blocks.bytes(), np.uint8), filled)
+
+
+GELU = {"gelu_erf": lambda v: v / 2 * (1 + np.vectorize(math.erf)(v / np.sqrt(2))),
+        "gelu_tanh": lambda v: v / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (v + 0.044715 * v**3)))}  # fmt: skip
+# x, out, scale's type, bias
+ACTIVATED = [("I8", "BF16", "F32", "I32"), ("I8", "BF16", "BF16", "BF16"), ("I8", "BF16", "F32", "F32"), ("I8", "F16", "F32", "F16"),
+             ("I8", "F16", "F32", None), ("I4", "BF16", "BF16", "BF16"), ("I4", "F16", "F32", "I32"), ("I32", "F16", "F32", "F32"),
+             ("I32", "BF16", "F32", None)]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", range(len(ACTIVATED)))
+def test_activated_products(row):
+    """float32 rounds what gelu takes and gives; then the result is rounded."""
+    kind, out, scale_kind, bias_kind = ACTIVATED[row]
+    four, layout = kind != "I8", LAYOUTS[row % 3]
+    make, shape = (nibbles if four else whole), ((2, 5, 72), (72, 88)) if four else ((2, 5, 70), (2, 70, 33))
+    a, b = make(shape[0], row), make(shape[1], row + 9)
+    n = b.shape[-1]
+    scale, rows = scales(1 if row == 4 else n, row), scales(5, row + 5) * (50 if four else 0.2)
+    bias = 0 if bias_kind is None else rounded(random(row).integers(-50, 50, n) / (1 if bias_kind == "I32" else 16), bias_kind)
+    v = (a @ b + (bias if bias_kind == "I32" else 0)) * scale * rows[:, None] + (0 if bias_kind == "I32" else bias)
+    x1 = packed(a, kind) if four else tensor(a, "I8", layout)
+    plain = [packed(b, kind), packed(b, kind, turned=True)] if four else [tensor(b, "I8", item) for item in LAYOUTS]
+    in_blocks = [blocked(b, kind), blocked(b, kind, own=True), blocked(b.swapaxes(-1, -2), kind, own=True), blocked(b, kind, turned=True)]
+    for number, weight in enumerate([*plain, *in_blocks]):
+        name = "gelu_tanh" if number % 2 else "gelu_erf"
+        own = call("FusedQuantMatmul" + ("" if number < len(plain) else "WeightNz"), x1=x1, x2=weight, x1Scale=tensor(rows),
+                   x2Scale=tensor(scale, scale_kind), yScaleOptional=None, x1OffsetOptional=None, x2OffsetOptional=None, yOffsetOptional=None,
+                   biasOptional=None if bias_kind is None else tensor(bias, bias_kind), x3Optional=None, fusedOpType=name,
+                   groupSizeOptional=0, out=empty(v.shape, out, layout))  # fmt: skip
+        expected = GELU[name](v)
+        step = {"F16": 2.0**-11, "BF16": 2.0**-8}[out] + 8 * 2.0**-24
+        assert (np.abs(own - expected) <= step * np.abs(expected) + 8 * 2.0**-24 * np.abs(v) + 2.0**-25).all(), (name, number)

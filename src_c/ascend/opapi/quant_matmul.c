@@ -3,6 +3,8 @@
 
 #include "ascend/opapi/matmul.h"
 #include "ascend/opapi/packed_integers.h"
+#include "kernels/map/formulas.h"
+#include "kernels/matmul/activated.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/product.h"
 #include "kernels/quantize/sums.h"
@@ -118,6 +120,21 @@ const Operand *op_second_factor(OpCall *op, const Operand *x1, bool turned1, con
     const Integers a = op_integers_of(x1);
     const int64_t k = op_integer_size(&a, turned1 ? 2 : 1), n = op_size(out, -1);
     return op_weight_of(op, x2, 0, turned2 ? n : k, turned2 ? k : n);
+}
+
+const Operand *op_second_factor_of_either(OpCall *op, const Operand *x1, const Operand *x2, const Operand *out)
+{
+    const Operand *straight = op_second_factor(op, x1, false, x2, false, out);
+    if (op_refused(op) || straight->blocks != NULL) {
+        return straight;
+    }
+    const Operand *other = op_second_factor(op, x1, false, x2, true, out);
+    return other->blocks != NULL ? op_turned(op, other, true) : straight;
+}
+
+const MapFormula *op_fused_formula(const char *name)
+{
+    return strcmp(name, "gelu_erf") == 0 ? &us_map_gelu : strcmp(name, "gelu_tanh") == 0 ? &us_map_gelu_tanh : NULL;
 }
 
 #define T_PACKED (T_I4 | T_I32)
@@ -373,7 +390,12 @@ aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call)
         {call->shift, VIEW_READ, &shift},
         {adds_last ? call->bias : call->offset, VIEW_READ, adds_last ? &bias : mode == PLAIN ? &shifts : &absent},
     };
-    return op_plan_views(op, us_quantized_product, &how, sizeof how, sizeof views / sizeof *views, views);
+    const size_t count = sizeof views / sizeof *views;
+    if (call->activation != NULL) {
+        const ActivatedProduct activated = {how, call->activation};
+        return op_plan_views(op, us_activated_product, &activated, sizeof activated, count, views);
+    }
+    return op_plan_views(op, us_quantized_product, &how, sizeof how, count, views);
 }
 
 aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *bias, float scale,

@@ -3,6 +3,7 @@
 #define ASCEND_OPAPI_QUANT_MATMUL_H
 
 #include "ascend/opapi/blocked_weight.h"
+#include "kernels/map/map.h"
 
 /* One call. Operands that a page does not have are NULL. */
 typedef struct QuantMatmulCall {
@@ -13,6 +14,7 @@ typedef struct QuantMatmulCall {
     const Operand *shift, *bias, *out;
     bool padded_scale;           /* to a multiple of 16 numbers */
     bool blocked;                /* the page of weights in blocks: other types beside 4 bits */
+    const MapFormula *activation; /* of the result; NULL: none */
     int64_t group_size;          /* rows << 32 | columns << 16 | depth; 0 where the page has none */
 } QuantMatmulCall;
 
@@ -22,6 +24,11 @@ Shape op_shape_product_of_integers(OpCall *op, const Operand *x1, const Operand 
 /* The weight of a product, which may lie in blocks (format). */
 const Operand *op_second_factor(OpCall *op, const Operand *x1, bool turned1, const Operand *x2, bool turned2,
                                 const Operand *out);
+
+/* The same where no flag says whether the matrices of the blocks are transposed: what fits both ways is not. */
+const Operand *op_second_factor_of_either(OpCall *op, const Operand *x1, const Operand *x2, const Operand *out);
+/* `gelu_erf`, `gelu_tanh`; NULL: neither. */
+const MapFormula *op_fused_formula(const char *name);
 
 /* Types that go together (out/types), shapes, packed integers: the rules stand on the pages. */
 void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call);
