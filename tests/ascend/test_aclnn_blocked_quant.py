@@ -7,7 +7,7 @@ import pytest
 
 from tests.ascend.blocks import blocked, in_line
 from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, packed, random, rounded, tensor, unpacked, whole
-from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, scales, wide
+from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, parameters, scales, wide
 
 
 def quant_matmul(x1, x2, out, scale, turned=(False, False), rows=None, bias=None, offset=None, shift=None):
@@ -170,3 +170,21 @@ def test_activated_products(row):
         expected = GELU[name](v)
         step = {"F16": 2.0**-11, "BF16": 2.0**-8}[out] + 8 * 2.0**-24
         assert (np.abs(own - expected) <= step * np.abs(expected) + 8 * 2.0**-24 * np.abs(v) + 2.0**-25).all(), (name, number)
+
+
+def test_products_as_integers():
+    """Numbers whose sums are exact; scales of powers of two, so that ties are ties."""
+    for number, (m, k, n, one) in enumerate([(3, 8, 4, False), (20, 33, 17, True), (5, 1, 32, False), (70, 300, 40, False)]):
+        layout = LAYOUTS[number % 3]
+        a, b = whole((m, k), number, -8, 9), whole((k, n), number + 9, -4, 5)
+        scale = np.float32(random(number).choice([0.25, -0.5, 1, 0.125], 1 if one else -(-n // 16) * 16))
+        offset = random(number + 1).integers(-20, 20, scale.size)
+        bias = whole(n, number + 2) / 4
+        param = parameters(scale, offset, "U64")
+        for turned in ((False, False), (True, False), (False, True), (True, True)):
+            for added in (bias, None):
+                v = (a @ b + (0 if added is None else added)) * scale[:n] + offset[:n]
+                own = call("BatchMatmulQuant", x1=tensor(a.T if turned[0] else a, "F16", layout), x2=tensor(b.T if turned[1] else b, "F16", layout),
+                           quantParam=param, bias=None if added is None else tensor(added, "F16", layout), transposeX1=turned[0],
+                           transposeX2=turned[1], out=empty((m, n), "I8", layout))  # fmt: skip
+                np.testing.assert_array_equal(own, np.clip(np.rint(v), -128, 127))
