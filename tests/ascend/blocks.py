@@ -49,3 +49,14 @@ def in_line(values, kind, turned=False):
     stored = values.swapaxes(-1, -2) if turned else values
     return Tensor(pages.KINDS[kind], stored.ravel(), shape=values.shape, strides=_strides(values.shape, turned),
                   format=lib.ACL_FORMAT_FRACTAL_NZ)  # fmt: skip
+
+
+def convolution_blocked(values):
+    """A weight of bytes in ACL_FRACTAL_Z_3D: [depth * channels / 32 * rows * columns, n / 16, 16, 32]."""
+    n, channels, depth, rows, columns = values.shape
+    padded = np.full((-(-n // 16) * 16, -(-channels // 32) * 32, depth, rows, columns), 77)
+    padded[:n, :channels] = values
+    apart = padded.reshape(padded.shape[0] // 16, 16, padded.shape[1] // 32, 32, depth, rows, columns)
+    stored = apart.transpose(4, 2, 5, 6, 0, 1, 3).reshape(-1, padded.shape[0] // 16, 16, 32)
+    return Tensor(support.I8, stored.ravel(), shape=values.shape, strides=_strides(values.shape, False), storage=list(stored.shape),
+                  format=lib.ACL_FRACTAL_Z_3D)  # fmt: skip

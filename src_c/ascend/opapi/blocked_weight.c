@@ -201,6 +201,52 @@ const Operand *op_weight_of(OpCall *op, const Operand *weight, int32_t rank, int
     return op_weight(op, weight);
 }
 
+enum { OF_N, CHANNELS, DEPTH, ROWS, COLUMNS, CONVOLUTION_RANK };
+
+static Shape convolution_blocks(const Operand *weight)
+{
+    const int64_t *of = weight->view.shape, channels = ceiling(of[CHANNELS], block_columns(weight));
+    const int64_t pieces = op_times(op_times(of[DEPTH], channels), op_times(of[ROWS], of[COLUMNS]));
+    return op_shape_of(4, (const int64_t[]){pieces, ceiling(of[OF_N], BLOCK_ROWS), BLOCK_ROWS, block_columns(weight)});
+}
+
+/* [n, channels / c, c, depth, rows, columns] of the blocks, which its copy has in this order. */
+static View convolution_in_blocks(const Operand *weight)
+{
+    const int64_t *of = weight->view.shape, c = block_columns(weight), channels = ceiling(of[CHANNELS], c);
+    const int64_t piece = ceiling(of[OF_N], BLOCK_ROWS) * BLOCK_ROWS * c, plane = of[ROWS] * of[COLUMNS] * piece;
+    return (View){.data = weight->view.data, .dtype = weight->view.dtype, .rank = CONVOLUTION_RANK + 1,
+                  .shape = {of[OF_N], channels, c, of[DEPTH], of[ROWS], of[COLUMNS]},
+                  .strides = {c, plane, 1, channels * plane, of[COLUMNS] * piece, piece}};
+}
+
+const Operand *op_convolution_weight(OpCall *op, const Operand *weight)
+{
+    op_require(op, weight->format == ACL_FRACTAL_Z_3D, weight->name, "private", op->invalid,
+               "%s is not of ACL_FRACTAL_Z_3D", weight->name);
+    if (op_refused(op) || weight->storage->rank != 4 || weight->view.rank != CONVOLUTION_RANK) {
+        return weight;
+    }
+    const Shape blocks = convolution_blocks(weight);
+    char text[SHAPE_TEXT_SIZE];
+    const int64_t piece = op_times(blocks.sizes[1], BLOCK_ROWS * blocks.sizes[3]);
+    const bool fits = us_view_is_contiguous(&weight->view) && weight->offset == 0 && op_times(piece, blocks.sizes[0]) >= 0;
+    op_require(op, fits && is_shape(&blocks, weight->storage->rank, weight->storage->sizes), weight->name, "format",
+               op->invalid, "%s is %s in blocks, but its storage, %s, is not of them", weight->name,
+               op_shape_text(op, weight),
+               us_shape_text(weight->storage->rank, weight->storage->sizes, text, sizeof text));
+    if (op_refused(op)) {
+        return weight;
+    }
+    const View copied = convolution_in_blocks(weight);
+    const int64_t *of = weight->view.shape;
+    View shown = us_view_contiguous(copied.data, copied.dtype, CONVOLUTION_RANK,
+                                    (const int64_t[]){of[OF_N], copied.shape[1] * copied.shape[2], of[DEPTH], of[ROWS],
+                                                      of[COLUMNS]});
+    shown.shape[CHANNELS] = of[CHANNELS];
+    return op_with_copy(op, weight, copied, shown);
+}
+
 bool op_is_turned(const View *view)
 {
     const int32_t last = view->rank - 1;

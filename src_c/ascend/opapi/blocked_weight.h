@@ -20,6 +20,11 @@ const Operand *op_as_blocked(OpCall *op, const Operand *weight);
 /* Whether the last two dimensions are those of a transposed matrix. */
 bool op_is_turned(const View *view);
 
+/* A weight of a convolution, [n, channels, depth, rows, columns], in ACL_FRACTAL_Z_3D: its blocks are
+ * [depth * channels / c * rows * columns, n / 16, 16, c], rounded up (private, format). With a storage shape of another rank it
+ * lies as its strides say. */
+const Operand *op_convolution_weight(OpCall *op, const Operand *weight);
+
 /* The operand as `shown` of a row-major copy of `copied`, which is a view of it. */
 const Operand *op_with_copy(OpCall *op, const Operand *operand, View copied, View shown);
 
