@@ -188,3 +188,18 @@ def test_products_as_integers():
                            quantParam=param, bias=None if added is None else tensor(added, "F16", layout), transposeX1=turned[0],
                            transposeX2=turned[1], out=empty((m, n), "I8", layout))  # fmt: skip
                 np.testing.assert_array_equal(own, np.clip(np.rint(v), -128, 127))
+
+
+def test_weights_that_the_vendors_programs_prepare():
+    """Of ND with a storage shape of one dimension, through aclnnTransMatmulWeight, as the pages' own calls have it."""
+    a, b, scale = whole((5, 32), 1), whole((32, 32), 2), scales(32, 3)
+    x2 = tensor(b, "I8")
+    call("TransMatmulWeight", mmWeightRef=x2)
+    own = quant_matmul(tensor(a, "I8"), x2, empty((5, 32), "F16"), wide(scale))
+    np.testing.assert_array_equal(own, rounded(a @ b * scale, "F16"))
+    left, right = whole((3, 2, 16), 4, -4, 5), whole((2, 16, 32), 5, -4, 5)
+    x2 = tensor(right, "F16")
+    call("TransMatmulWeight", mmWeightRef=x2)
+    own = call("TransposeBatchMatMulWeightNz", x1=tensor(left, "F16"), x2=x2, bias=None, scale=None, permX1=[1, 0, 2], permX2=[0, 1, 2],
+               permY=[1, 0, 2], cubeMathType=0, batchSplitFactor=1, out=empty((3, 2, 32), "F16"))  # fmt: skip
+    np.testing.assert_array_equal(own, np.einsum("mbk,bkn->mbn", left, right))
