@@ -7,7 +7,8 @@ import pytest
 
 from tests.ascend.blocks import blocked, in_line
 from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, rounded, tensor, unpacked, whole
-from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, parameters, scales, wide
+from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, parameters, scales, weight_product, wide
+from tests.ascend.test_aclnn_quant_matmul import near as near_sum
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor
 
@@ -255,3 +256,18 @@ def test_places_that_make_no_sense_are_faults(place):
     given = [tensor(whole((2, 8), 1), "I8"), tensor(kept, "I8"), tensor(index, "U8"), tensor(np.ones(2)), tensor(np.ones(2)), None, out]
     assert "row 1 of the weight" in fault("Sparse4to2QuantMatmulWeightNz", *given)
     np.testing.assert_array_equal(out.values(), empty((2, 2), "BF16").values())
+
+
+@pytest.mark.parametrize("version", ["V2", "V3"])
+@pytest.mark.parametrize("kind", ["I4", "I32"])
+def test_weights_of_four_bits(version, kind):
+    """In the blocks that aclnnConvertWeightToINT4Pack makes: transposed with a scale for each column, or not with groups."""
+    x, w, scale = rounded(random(1).normal(0, 1, (5, 72)), "F16"), nibbles((72, 17), 2), scales((17,), 3)
+    own = weight_product(version, tensor(x, "F16"), blocked(w, kind, turned=True), tensor(scale, "F16"), empty((5, 17), "F16"))
+    near_sum(own, x @ (w * scale), np.abs(x) @ np.abs(w * scale), "F16")
+    x, w, scale = rounded(random(4).normal(0, 1, (5, 128)), "BF16"), nibbles((128, 64), 5), scales((2, 64), 6)
+    offset = np.rint(random(7).uniform(-5, 5, (2, 64)))
+    real = (w + offset.repeat(64, 0)) * scale.repeat(64, 0)
+    own = weight_product(version, tensor(x, "BF16"), blocked(w, kind), tensor(scale, "BF16"), empty((5, 64), "BF16"), group=64,
+                         offset=tensor(offset, "BF16"))  # fmt: skip
+    near_sum(own, x @ real, np.abs(x) @ np.abs(real), "BF16")
