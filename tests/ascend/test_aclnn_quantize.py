@@ -522,6 +522,16 @@ def test_quantize_by_blocks(kind, shape):
         np.testing.assert_allclose(scale, expected, rtol=1e-6, atol=2.0**-149)
         step = np.repeat(np.where(expected == 0, 1, expected), 128, -1)[..., : shape[-1]]
         steps_apart(y, clipped(x / step))
+        given = dict(x=tensor(x, kind, layout), minScale=least, roundModeOptional=mode, dstType=2, rowBlockSize=1, dstTypeMax=0.0)
+        again = call("DynamicBlockQuantV2", **given, colBlockSize=128, yOut=empty(shape, "I8", layout),
+                     scaleOut=empty((*shape[:-1], count), layout=layout))  # fmt: skip
+        for own, of_first in zip(again, (y, scale)):
+            np.testing.assert_array_equal(own, of_first)
+        y, scale = call("DynamicBlockQuantV2", **given, colBlockSize=1, yOut=empty(shape, "I8", layout),
+                        scaleOut=empty(shape, layout=layout))  # fmt: skip
+        expected = np.minimum(np.abs(x) / 127, 1 / least if least else np.inf)
+        np.testing.assert_allclose(scale, expected, rtol=1e-6, atol=2.0**-149)
+        steps_apart(y, clipped(x / np.where(expected == 0, 1, expected)))
 
 
 @pytest.mark.parametrize("of_y", ["I4", "I32"])
