@@ -9,8 +9,10 @@
 /* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost,
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
  * than FEW_UNITS units each is cut into chunks of its elements; units of indices are INDEXED_COLUMNS wide, for long columns:
- * the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows shorter than SHORT_ROW
- * are gathered into columns, or than SHORT_FOLDED_ROW where rows are folded as they lie. An index is looked for among NEAR elements, which are still in the cache. */
+ * the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows of less than SHORT_ROW
+ * bytes are turned into columns, or than SHORT_FOLDED_ROW where rows are folded as they lie, or than SHORT_INDEXED_ROW where an
+ * index is looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR elements, which
+ * are still in the cache. */
 enum {
     COLUMNS = 1024,
     INDEXED_COLUMNS = 128,
@@ -21,8 +23,9 @@ enum {
     CHUNK_ELEMENTS = 16 * 1024,
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
-    SHORT_ROW = 96,
-    SHORT_FOLDED_ROW = 48,
+    SHORT_ROW = 1024,
+    SHORT_INDEXED_ROW = 512,
+    SHORT_FOLDED_ROW = 256,
     TURNED_BLOCK = 512,
     NEAR = 8 * 1024,
 };
@@ -127,7 +130,7 @@ static void cut_outputs(ReduceWork *work, int64_t elements)
     const int64_t columns = work->reduction->values != NULL ? INDEXED_COLUMNS : COLUMNS;
     if (work->turned_runs > 1) {
         work->unit_runs = runs;
-        work->unit_columns = smaller(run, columns / runs / LANES * LANES);
+        work->unit_columns = smaller(run, larger(columns / runs / LANES, 1) * LANES);
     } else {
         work->unit_columns = smaller(run, work->by_columns ? columns : batch);
         const int64_t room = columns / whole_lanes(run), light = wanted / run;
@@ -138,15 +141,20 @@ static void cut_outputs(ReduceWork *work, int64_t elements)
     work->units = work->groups / run / runs * work->units_per_plane;
 }
 
+/* Bytes of rows that are longer than those which are turned. */
+static int64_t short_row(const ReduceWork *work)
+{
+    const bool has_fold = work->fold != NULL && work->reduction->first == NULL && us_reduce_row_in_place(work);
+    return !has_fold ? SHORT_ROW : work->reduction->values != NULL ? SHORT_INDEXED_ROW : SHORT_FOLDED_ROW;
+}
+
 static void cut(ReduceWork *work)
 {
     turn_blocks(work);
     const int64_t run = work->kept.shape[work->kept.rank - 1], elements = work->elements > 0 ? work->elements : 1;
     const int64_t along_kept = llabs(work->kept.strides[0][work->kept.rank - 1]);
     const int64_t along_reduced = llabs(work->reduced.strides[0][work->reduced.rank - 1]);
-    const bool folds = work->fold != NULL && work->reduction->first == NULL && work->reduction->values == NULL &&
-                       us_reduce_row_in_place(work);
-    const bool is_short = elements < (folds ? SHORT_FOLDED_ROW : SHORT_ROW) && run > elements;
+    const bool is_short = elements < short_row(work) / work->size && run > elements;
     work->by_columns = work->turned_runs > 1 || (run > 1 && (along_kept < along_reduced || elements == 1 || is_short));
     work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
     cut_outputs(work, elements);
@@ -328,12 +336,12 @@ static void reduce_unit(const ReduceWork *work, const Unit *unit, int64_t begin,
     if (work->by_columns) {
         work->start(whole_lanes(states_of(unit)), a, b);
     }
-    if (us_reduce_takes_turned(work)) {
-        us_reduce_step_turned(work, data, unit->runs, unit->columns, begin, end, &(ReduceStates){guess, a, b});
-        return;
-    }
-    for (int64_t run = 0; run < unit->runs; run++, data += between, a += step, b += step, guess += step) {
-        if (work->by_columns) {
+    const bool turns = us_reduce_takes_turned(work);
+    const int64_t together = work->turned_runs > 1 ? unit->runs : 1;
+    for (int64_t run = 0; run < unit->runs; run += together, data += between, a += step, b += step, guess += step) {
+        if (turns) {
+            us_reduce_step_turned(work, data, together, unit->columns, begin, end, &(ReduceStates){guess, a, b});
+        } else if (work->by_columns) {
             us_reduce_step_columns(work, data, unit->columns, begin, end, guess, a, b);
         } else {
             reduce_run(work, data, unit->columns, begin, end, guess, a, b);

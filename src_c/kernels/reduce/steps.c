@@ -202,7 +202,7 @@ static int64_t step_joined_rows(const ReduceWork *work, const char *from, int64_
         joined *= 2;
     }
     const int64_t width = joined * columns, taken = rows / joined;
-    if (taken < 2) {
+    if (taken < (columns < LANES ? 2 : REDUCE_ROWS)) { /* as they lie they fill more of whole LANES */
         return 0;
     }
     JoinedStates joined_a, joined_b;
