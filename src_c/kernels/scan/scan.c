@@ -13,7 +13,7 @@
  * groups are scanned as they lie. */
 enum {
     COLUMNS = 1024,
-    TURNED_LENGTH = 128,
+    TURNED_LENGTH = 256,
     TURNED_ROWS = 16,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
