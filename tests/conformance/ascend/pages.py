@@ -117,8 +117,9 @@ class Shaped:
         if math.prod(self.shape) > LARGE:
             return expanded(kind, self.shape)
         if output:
-            return blank(kind, self.shape, strides=self.strides(), storage=self.storage, format=format) if code is None else Tensor(
-                kind, numpy.zeros(math.prod(self.shape)), shape=self.shape, code=code)  # fmt: skip
+            return blank(kind, self.shape, strides=self.strides(), storage=self.storage,
+                         format=format) if code is None else Tensor(kind, numpy.zeros(math.prod(self.shape)),
+                                                                    shape=self.shape, code=code)  # fmt: skip
         if self.storage is not None:
             return Tensor(kind, stored=_stored_ones(math.prod(self.storage), self.dtype), shape=self.shape,
                           strides=self.strides(), storage=self.storage, code=code, format=format)  # fmt: skip

@@ -2,13 +2,14 @@
 
 import ctypes
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend.aclnn_support import INNER_NULL, INVALID, NULL_POINTER, ok
+from tests.conformance.ascend.aclnn_support import F16, F64, I8, INNER_NULL, INVALID, NULL_POINTER, blank, expanded, ok
 from tests.conformance.harness import Result, RuleCase, check_rule
 
 libc = ctypes.CDLL(None)
@@ -67,6 +68,36 @@ def parameters(scale=(0.5, 2), scale_size=None, offset=(3, -1), offset_size=None
     return Found(status, untouched, found)
 
 
+def blocks(shape=(20, 17), dtype=F16, format=lib.ACL_FORMAT_ND, source=None, to=29, additional=-1, missing=None):
+    """The storage shape for a cast to format `to`; `missing` is the result whose address is NULL."""
+    tensor = blank(dtype, shape, format=format) if math.prod(shape) < 2**31 else expanded(dtype, shape)
+    results = {"dstShape": ffi.new("int64_t **"), "dstShapeSize": ffi.new("uint64_t *", 77), "actualFormat": ffi.new("int *", 77)}
+    status = lib.aclnnNpuFormatCastCalculateSizeAndFormat(
+        tensor.handle if source is None else source, to, additional,
+        *(ffi.NULL if name == missing else result for name, result in results.items()))  # fmt: skip
+    pointer, size, actual = results.values()
+    if status == 0:
+        libc.free(ctypes.c_void_p(int(ffi.cast("uintptr_t", pointer[0]))))
+    return Found(status, pointer[0] == ffi.NULL and size[0] == actual[0] == 77)
+
+
+def dead_tensor():
+    handle = blank(F16, (2, 3)).handle  # whose tensor ends with this line
+    return handle
+
+
+CASTS = {"srcTensor/null": {"source": ffi.NULL}, "srcTensor/handle": {"source": dead_tensor()},
+         "srcTensor/format": {"format": lib.ACL_FORMAT_NC}, "srcTensor/dtype": {"dtype": F64},
+         "dstShape/null": {"missing": "dstShape"}, "dstShapeSize/null": {"missing": "dstShapeSize"},
+         "actualFormat/null": {"missing": "actualFormat"}, "dstFormat/value": {"to": lib.ACL_FORMAT_NC},
+         "additionalDtype/dtype": {"additional": lib.ACL_DOUBLE}, "srcTensor/rank": {"shape": (2,) * 7},
+         "srcTensor/axes": {"format": lib.ACL_FORMAT_NCHW}, "srcTensor/empty": {"shape": (0, 5)},
+         "srcTensor/sizes": {"shape": (2**62 - 1, 2), "dtype": I8}, "dstFormat/cast": {"to": 2}}  # fmt: skip
+LEGAL = {"srcTensor/rank": {"shape": (2,) * 6}, "srcTensor/axes": {"format": lib.ACL_FORMAT_NCHW, "shape": (2, 3, 4, 5)},
+         "dstFormat/cast": {"to": 2, "format": 29}, "additionalDtype/dtype": {"additional": lib.ACL_INT8},
+         "srcTensor/format": {"format": lib.ACL_FORMAT_NCL, "shape": (2, 3, 4)}, "srcTensor/dtype": {"dtype": I8}}  # fmt: skip
+
+
 BROKEN = {"quantParam/null": {"numbers": False}, "scaleArray/null": {"scale": None}, "quantParamSize/null": {"size": False},
           "scaleSize/range": {"scale_size": 0}, "offsetSize/range": {"offset_size": 0},
           "offsetSize/match": {"offset": (1, 2, 3)},
@@ -106,7 +137,9 @@ RULES = [*(RuleCase(f"aclnnTransSparse4to2Para/{tail}", lambda change=change: sp
          RuleCase("aclnnCalculateMatmulWeightSizeV2/dataType/dtype", lambda: weight_size(dtype=lib.ACL_INT32),
                   lambda: weight_size(dtype=lib.ACL_INT8)),
          *(RuleCase(f"aclnnTransQuantParam/{tail}", lambda change=change: parameters(**change),
-                    parameters) for tail, change in BROKEN.items())]  # fmt: skip
+                    parameters) for tail, change in BROKEN.items()),
+         *(RuleCase(f"aclnnNpuFormatCastCalculateSizeAndFormat/{tail}", lambda change=change: blocks(**change),
+                    lambda legal=LEGAL.get(tail, {}): blocks(**legal)) for tail, change in CASTS.items())]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", RULES, ids=lambda case: case.rule)
