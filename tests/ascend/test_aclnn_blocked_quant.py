@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.blocks import blocked, in_line
+from tests.ascend.blocks import blocked, convolution_blocked, in_line
 from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, rounded, tensor, unpacked, whole
 from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, parameters, scales, weight_product, wide
 from tests.ascend.test_aclnn_quant_matmul import near as near_sum
@@ -271,3 +271,21 @@ def test_weights_of_four_bits(version, kind):
     own = weight_product(version, tensor(x, "BF16"), blocked(w, kind), tensor(scale, "BF16"), empty((5, 64), "BF16"), group=64,
                          offset=tensor(offset, "BF16"))  # fmt: skip
     near_sum(own, x @ real, np.abs(x) @ np.abs(real), "BF16")
+
+
+def test_weights_that_were_cast_to_blocks():
+    """By aclnnNpuFormatCast, into the storage shapes that the functions of such weights read."""
+    a, b, scale = whole((5, 40), 1), whole((2, 40, 70), 2), scales(70, 3)
+    x2 = blocked(np.zeros_like(b), "I8")
+    call("NpuFormatCast", srcTensor=tensor(b, "I8"), dstTensor=x2)
+    own = quant_matmul(tensor(np.stack([a, a]), "I8"), x2, empty((2, 5, 70), "BF16"), tensor(scale))
+    np.testing.assert_array_equal(own, rounded(a @ b * scale, "BF16"))
+    x, w = whole((1, 40, 2, 3, 4), 4), whole((20, 40, 1, 2, 2), 5)
+    weight = convolution_blocked(np.zeros_like(w))
+    call("NpuFormatCast", srcTensor=tensor(w, "I8", format="NCDHW"), dstTensor=weight)
+    settings = {"offset": None, "stride": [1, 1, 1], "padding": [0, 0, 0], "dilation": [1, 1, 1], "transposed": False,
+                "outputPadding": None, "groups": 1, "offsetx": 0, "roundMode": None, "bias": None}  # fmt: skip
+    found = [call(f"QuantConvolution{name}", input=tensor(x, "I8"), weight=one, scale=tensor(scale[:20]),
+                  output=empty((1, 20, 2, 2, 3), "F16"), **settings)
+             for name, one in (("", tensor(w, "I8")), ("WeightNz", weight))]  # fmt: skip
+    np.testing.assert_array_equal(*found)

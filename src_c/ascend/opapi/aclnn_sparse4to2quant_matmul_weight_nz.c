@@ -25,14 +25,15 @@ static void require_shape(Call *call, const aclIntArray *shape, Sparse *of)
     const Array *array = call->status == 0 ? us_handle_object(shape, HANDLE_INT_ARRAY) : NULL;
     us_require(call, array != NULL, "shape", "handle", ACLNN_ERR_PARAM_INVALID,
                "shape (%p) is no live aclIntArray: destroyed, or never created by this library", (const void *)shape);
-    const int64_t none[] = {0, 0}, *sizes = call->status == 0 && array->size == 2 ? (const int64_t *)array->elements : none;
+    const int64_t none[] = {0, 0};
+    const int64_t *sizes = call->status == 0 && array->size == 2 ? (const int64_t *)array->elements : none;
     of->n = sizes[0];
     of->k = sizes[1];
     int64_t elements;
     const int64_t most = INT64_MAX / (BLOCK_ROWS * KEPT_OF_BLOCK);
-    us_require(call, of->n > 0 && of->k > 0 && of->n <= most && of->k <= most &&
-                         !__builtin_mul_overflow(ceiling(of->n, BLOCK_ROWS) * BLOCK_ROWS, of->k + 2 * KEPT_OF_BLOCK, &elements),
-               "shape", "size", ACLNN_ERR_PARAM_INVALID, "shape is of a matrix of %lld rows and %lld columns",
+    const bool sane = of->n > 0 && of->k > 0 && of->n <= most && of->k <= most;
+    const int64_t rows = sane ? ceiling(of->n, BLOCK_ROWS) * BLOCK_ROWS : 0;
+    us_require(call, sane && !__builtin_mul_overflow(rows, of->k + 2 * KEPT_OF_BLOCK, &elements), "shape", "size", ACLNN_ERR_PARAM_INVALID, "shape is of a matrix of %lld rows and %lld columns",
                (long long)of->n, (long long)of->k);
 }
 
@@ -112,9 +113,8 @@ aclnnStatus aclnnTransSparse4to2Para(const int8_t *weight, aclIntArray *shape, i
     Call call = us_call_begin("aclnnTransSparse4to2Para");
     Sparse of = {0};
     us_require(&call, weight != NULL, "weight", "null", ACLNN_ERR_PARAM_NULLPTR, "weight is NULL");
-    const bool places = sparseWeight != NULL && sparseWeightDims != NULL && sparseWeightDimsNum != NULL && index != NULL &&
-                        indexDims != NULL && indexDimsNum != NULL;
-    us_require(&call, places, "sparseWeight", "null", ACLNN_ERR_PARAM_NULLPTR, "a place for a result is NULL");
+    const bool whole = sparseWeight != NULL && sparseWeightDims != NULL && sparseWeightDimsNum != NULL;
+    us_require(&call, whole && index != NULL && indexDims != NULL && indexDimsNum != NULL, "sparseWeight", "null", ACLNN_ERR_PARAM_NULLPTR, "a place for a result is NULL");
     require_shape(&call, shape, &of);
     us_require(&call, call.status != 0 || take_memory(&of), "sparseWeight", "exhausted", ACLNN_ERR_INNER_NULLPTR,
                "no host memory for a matrix of %lld rows and %lld columns", (long long)of.n, (long long)of.k);

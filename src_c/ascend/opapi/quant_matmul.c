@@ -195,7 +195,7 @@ static bool fits_rows(const QuantMatmulCall *call, size_t count, const TypeRow *
 static bool types_fit(const QuantMatmulCall *call)
 {
     const bool bytes = call->x1->dtype == ACL_INT8 && call->x2->dtype == ACL_INT8;
-    return mode_of(call) != PLAIN           ? fits_rows(call, sizeof grouped_rows / sizeof *grouped_rows, grouped_rows)
+    return mode_of(call) != PLAIN    ? fits_rows(call, sizeof grouped_rows / sizeof *grouped_rows, grouped_rows)
            : call->blocked && !bytes ? fits_rows(call, sizeof blocked_rows / sizeof *blocked_rows, blocked_rows)
                                      : fits_rows(call, sizeof plain_rows / sizeof *plain_rows, plain_rows);
 }
@@ -482,8 +482,8 @@ const Operand *op_places(OpCall *op, const Operand *places, int64_t n, int64_t b
     const bool matrix = has_shape(places, 2, n, bytes);
     const bool in_blocks = us_view_is_contiguous(view) && places->offset == 0 && (own || (stored && matrix));
     op_require(op, in_blocks || matrix, places->name, "shape", op->invalid,
-               "%s is %s: it is [%lld,%lld], or in blocks of them", places->name, op_shape_text(op, places), (long long)n,
-               (long long)bytes);
+               "%s is %s: it is [%lld,%lld], or in blocks of them", places->name, op_shape_text(op, places),
+               (long long)n, (long long)bytes);
     if (op_refused(op) || !in_blocks) {
         return places;
     }
@@ -503,8 +503,9 @@ aclnnStatus op_sparse_matmul(OpCall *op, const SparseCall *call)
     const int64_t n = op_size(call->out, 1);
     const View column_scale = lines_of(call->column_scale, 1, n), bias = lines_of(call->bias, 1, n);
     const View row_scale = turned(lines_of(call->row_scale, 1, op_size(call->x, 0)));
-    const PlannedView views[] = {{call->x, VIEW_READ, NULL}, {call->kept, VIEW_READ, NULL}, {call->places, VIEW_READ, NULL},
-                                 {call->out, VIEW_WRITE, NULL}, {call->column_scale, VIEW_READ, &column_scale},
+    const PlannedView views[] = {{call->x, VIEW_READ, NULL}, {call->kept, VIEW_READ, NULL},
+                                 {call->places, VIEW_READ, NULL}, {call->out, VIEW_WRITE, NULL},
+                                 {call->column_scale, VIEW_READ, &column_scale},
                                  {call->row_scale, VIEW_READ, &row_scale}, {call->bias, VIEW_READ, &bias}};
     return op_plan_views(op, us_sparse_product, NULL, 0, sizeof views / sizeof *views, views);
 }

@@ -50,11 +50,10 @@ static KernelStatus multiply(const View *views, const int8_t *weight)
     View b = us_view_contiguous((void *)weight, DTYPE_INT8, 2, (const int64_t[]){k, n});
     b.strides[0] = 1;
     b.strides[1] = k;
-    const View absent = us_view_absent();
-    return us_quantized_product((const View[]){views[X], b, views[COLUMN_SCALE], views[OUT], absent, views[ROW_SCALE], absent,
-                                               absent, views[BIAS]},
-                                &(QuantizedProduct){.group = INT64_MAX, .scale_columns = 1, .packed_a = NOT_PACKED,
-                                                    .packed_b = NOT_PACKED});
+    const View no = us_view_absent();
+    const View operands[] = {views[X], b, views[COLUMN_SCALE], views[OUT], no, views[ROW_SCALE], no, no, views[BIAS]};
+    return us_quantized_product(operands, &(QuantizedProduct){.group = INT64_MAX, .scale_columns = 1,
+                                                              .packed_a = NOT_PACKED, .packed_b = NOT_PACKED});
 }
 
 KernelStatus us_sparse_product(const View *views, const void *attributes)
@@ -66,9 +65,9 @@ KernelStatus us_sparse_product(const View *views, const void *attributes)
         return KERNEL_NO_MEMORY;
     }
     run_pieces(n, count, expand_row, &work);
-    const KernelStatus status =
-        work.bad < n ? us_kernel_fault("row %lld of the weight has a place above 2, or two numbers in one", (long long)work.bad)
-                     : multiply(views, work.to);
+    const KernelStatus status = work.bad < n ? us_kernel_fault("row %lld of the weight has a place above 2, or two numbers "
+                                                               "in one", (long long)work.bad)
+                                             : multiply(views, work.to);
     us_scratch_give_back(work.to);
     return status;
 }
