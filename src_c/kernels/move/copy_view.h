@@ -4,6 +4,9 @@
 
 #include "tensor/view.h"
 
+/* Bytes of a row of the least square that is turned at once. */
+enum { SQUARE_BYTES = 16 };
+
 /* to = from. One shape, element types of one size; the views share no element, but `from` may repeat its own (stride 0). */
 void us_copy_view(const View *to, const View *from);
 

@@ -870,6 +870,32 @@ def npu_format_cast(npu):
     return [tensor.cpu() for tensor in (*back, *products)]
 
 
+@operator
+def quantized_weights_in_blocks(npu):
+    """Products of integers as serving engines prepare their weights."""
+    x, weight, experts = whole(5, 64), whole(64, 96), whole(3, 64, 96, below=19)
+    scale, scales, of_row = wave(96, dtype=torch.float32), wave(3, 96, dtype=torch.float32, step=0.3), wave(5, dtype=torch.float32) + 2
+    ends, group = torch.tensor([2, 2, 5]), [0, 0, 2, 2, 2]
+    if npu:
+        cast, turned, blocks = npu.in_blocks(weight), npu.in_blocks(weight.T.contiguous()), npu.in_blocks(experts)
+        named = {"output_dtype": torch.bfloat16}
+        products = [npu.npu_quant_matmul(x, tensor, scale.bfloat16(), pertoken_scale=of_row, **named) for tensor in (cast, turned.T)]
+        half = npu.npu_weight_quant_batchmatmul(x.half(), cast, scale.half())
+        split = {"group_list": ends, "split_item": 3, "group_type": 0, "group_list_type": 0}
+        grouped = npu.npu_grouped_matmul([x], [blocks], scale=[scales.bfloat16()], per_token_scale=[of_row], **split, **named)[0]
+        gated, gated_scale = npu.npu_grouped_matmul_swiglu_quant(x=x, weight=blocks, group_list=ends, weight_scale=scales, x_scale=of_row)[:2]
+    else:
+        sums, rows = x.double() @ weight.double(), torch.stack([x[i].double() @ experts[g].double() for i, g in enumerate(group)])
+        products = [(sums * scale.bfloat16().double() * of_row[:, None]).bfloat16()] * 2
+        half = (sums * scale.half().double()).half()
+        grouped = (rows * scales.bfloat16()[group].double() * of_row[:, None]).bfloat16()
+        a, b = (rows * scales[group].double() * of_row[:, None]).chunk(2, -1)
+        values = functional.silu(a) * b
+        gated_scale = values.abs().amax(-1) / 127
+        gated = (values / gated_scale[:, None]).round()
+    return *products, half, grouped, gated * 0.25, gated_scale
+
+
 # ---- sparse tensors ----
 
 
