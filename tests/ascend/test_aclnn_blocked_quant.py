@@ -5,9 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.blocks import blocked, in_line
-from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, packed, random, rounded, tensor, unpacked, whole
-from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, parameters, scales, wide
+from tests.ascend.blocks import blocked, convolution_blocked, in_line
+from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, rounded, tensor, unpacked, whole
+from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, parameters, scales, weight_product, wide
+from tests.ascend.test_aclnn_quant_matmul import near as near_sum
+from tests.conformance.ascend import pages
+from tests.conformance.ascend.aclnn_support import Tensor
 
 
 def quant_matmul(x1, x2, out, scale, turned=(False, False), rows=None, bias=None, offset=None, shift=None):
@@ -188,3 +191,101 @@ def test_products_as_integers():
                            quantParam=param, bias=None if added is None else tensor(added, "F16", layout), transposeX1=turned[0],
                            transposeX2=turned[1], out=empty((m, n), "I8", layout))  # fmt: skip
                 np.testing.assert_array_equal(own, np.clip(np.rint(v), -128, 127))
+
+
+def test_weights_that_the_vendors_programs_prepare():
+    """Of ND with a storage shape of one dimension, through aclnnTransMatmulWeight, as the pages' own calls have it."""
+    a, b, scale = whole((5, 32), 1), whole((32, 32), 2), scales(32, 3)
+    x2 = tensor(b, "I8")
+    call("TransMatmulWeight", mmWeightRef=x2)
+    own = quant_matmul(tensor(a, "I8"), x2, empty((5, 32), "F16"), wide(scale))
+    np.testing.assert_array_equal(own, rounded(a @ b * scale, "F16"))
+    left, right = whole((3, 2, 16), 4, -4, 5), whole((2, 16, 32), 5, -4, 5)
+    x2 = tensor(right, "F16")
+    call("TransMatmulWeight", mmWeightRef=x2)
+    own = call("TransposeBatchMatMulWeightNz", x1=tensor(left, "F16"), x2=x2, bias=None, scale=None, permX1=[1, 0, 2], permX2=[0, 1, 2],
+               permY=[1, 0, 2], cubeMathType=0, batchSplitFactor=1, out=empty((3, 2, 32), "F16"))  # fmt: skip
+    np.testing.assert_array_equal(own, np.einsum("mbk,bkn->mbn", left, right))
+
+
+def sparse_weight(n, k, seed):
+    """A matrix with two numbers of every four at most, what is kept of it, and the places."""
+    chance, half = random(seed), -(-k // 8) * 4
+    dense, kept, places = np.zeros((n, 2 * half), int), np.zeros((n, half), int), np.zeros((n, half), int)
+    for row in range(n):
+        for group in range(half // 2):
+            first, second = sorted(chance.choice(4, 2, replace=False))
+            for at, element, place in ((2 * group, first, first), (2 * group + 1, second, second - 1)):
+                places[row, at] = place
+                if chance.random() < 0.8:
+                    kept[row, at] = dense[row, 4 * group + element] = chance.integers(-128, 128)
+    shifts = places.reshape(n, -1, 4) << np.array([0, 2, 4, 6])
+    return dense[:, :k], kept, shifts.sum(-1)
+
+
+def in_eights(places, view=None):
+    """Places in blocks of 16 rows and 8 bytes, around them what spoils a result that reads them."""
+    n, count = places.shape
+    padded = np.full((-(-n // 16) * 16, -(-count // 8) * 8), 255)
+    padded[:n, :count] = places
+    stored = padded.reshape(padded.shape[0] // 16, 16, -1, 8).transpose(2, 0, 1, 3)
+    return Tensor(pages.KINDS["U8"], stored.ravel(), shape=list(view or stored.shape), storage=list(stored.shape))
+
+
+def test_sparse_weights():
+    for number, (m, n, k) in enumerate([(3, 4, 12), (5, 33, 130), (1, 1, 1), (20, 16, 64), (7, 40, 270)]):
+        dense, kept, places = sparse_weight(n, k, number)
+        a, rows, columns, bias = whole((m, k), number), scales(m, number) * 50, scales(n, number + 1), rounded(whole(n, number) / 4, "BF16")
+        layout = LAYOUTS[number % 3]
+        of_kept = [blocked(kept, "I8", format="ND"), blocked(kept, "I8"), blocked(kept, "I8", own=True), tensor(kept, "I8", "gaps")]
+        of_places = [in_eights(places), in_eights(places, places.shape), in_eights(places), tensor(places, "U8", "reversed")]
+        for weight, index in zip(of_kept, of_places):
+            for added in (bias, None):
+                own = call("Sparse4to2QuantMatmulWeightNz", x=tensor(a, "I8", layout), sparseWeight=weight, index=index, xScale=tensor(rows),
+                           sparseWeightScale=tensor(columns), biasOptional=None if added is None else tensor(added, "BF16"),
+                           out=empty((m, n), "BF16", layout))  # fmt: skip
+                expected = a @ dense.T * columns * rows[:, None] + (0 if added is None else added)
+                np.testing.assert_array_equal(own, rounded(expected, "BF16"))
+
+
+@pytest.mark.parametrize("place", [0b0011, 0b0001])
+def test_places_that_make_no_sense_are_faults(place):
+    """Place 3; and element 1 for both numbers. A kept 0 may be anywhere."""
+    kept, index = np.array([[0, 0, 0, 0], [5, 7, 0, 0]]), np.array([[255], [place | 0xF0]])
+    out = empty((2, 2), "BF16")
+    given = [tensor(whole((2, 8), 1), "I8"), tensor(kept, "I8"), tensor(index, "U8"), tensor(np.ones(2)), tensor(np.ones(2)), None, out]
+    assert "row 1 of the weight" in fault("Sparse4to2QuantMatmulWeightNz", *given)
+    np.testing.assert_array_equal(out.values(), empty((2, 2), "BF16").values())
+
+
+@pytest.mark.parametrize("version", ["V2", "V3"])
+@pytest.mark.parametrize("kind", ["I4", "I32"])
+def test_weights_of_four_bits(version, kind):
+    """In the blocks that aclnnConvertWeightToINT4Pack makes: transposed with a scale for each column, or not with groups."""
+    x, w, scale = rounded(random(1).normal(0, 1, (5, 72)), "F16"), nibbles((72, 17), 2), scales((17,), 3)
+    own = weight_product(version, tensor(x, "F16"), blocked(w, kind, turned=True), tensor(scale, "F16"), empty((5, 17), "F16"))
+    near_sum(own, x @ (w * scale), np.abs(x) @ np.abs(w * scale), "F16")
+    x, w, scale = rounded(random(4).normal(0, 1, (5, 128)), "BF16"), nibbles((128, 64), 5), scales((2, 64), 6)
+    offset = np.rint(random(7).uniform(-5, 5, (2, 64)))
+    real = (w + offset.repeat(64, 0)) * scale.repeat(64, 0)
+    own = weight_product(version, tensor(x, "BF16"), blocked(w, kind), tensor(scale, "BF16"), empty((5, 64), "BF16"), group=64,
+                         offset=tensor(offset, "BF16"))  # fmt: skip
+    near_sum(own, x @ real, np.abs(x) @ np.abs(real), "BF16")
+
+
+def test_weights_that_were_cast_to_blocks():
+    """By aclnnNpuFormatCast, into the storage shapes that the functions of such weights read."""
+    a, b, scale = whole((5, 40), 1), whole((2, 40, 70), 2), scales(70, 3)
+    x2 = blocked(np.zeros_like(b), "I8")
+    call("NpuFormatCast", srcTensor=tensor(b, "I8"), dstTensor=x2)
+    own = quant_matmul(tensor(np.stack([a, a]), "I8"), x2, empty((2, 5, 70), "BF16"), tensor(scale))
+    np.testing.assert_array_equal(own, rounded(a @ b * scale, "BF16"))
+    x, w = whole((1, 40, 2, 3, 4), 4), whole((20, 40, 1, 2, 2), 5)
+    weight = convolution_blocked(np.zeros_like(w))
+    call("NpuFormatCast", srcTensor=tensor(w, "I8", format="NCDHW"), dstTensor=weight)
+    settings = {"offset": None, "stride": [1, 1, 1], "padding": [0, 0, 0], "dilation": [1, 1, 1], "transposed": False,
+                "outputPadding": None, "groups": 1, "offsetx": 0, "roundMode": None, "bias": None}  # fmt: skip
+    found = [call(f"QuantConvolution{name}", input=tensor(x, "I8"), weight=one, scale=tensor(scale[:20]),
+                  output=empty((1, 20, 2, 2, 3), "F16"), **settings)
+             for name, one in (("", tensor(w, "I8")), ("WeightNz", weight))]  # fmt: skip
+    np.testing.assert_array_equal(*found)

@@ -171,6 +171,14 @@ const Operand *op_as_blocked(OpCall *op, const Operand *weight)
     return result;
 }
 
+const Operand *op_prepared_weight(OpCall *op, const Operand *weight)
+{
+    const bool prepared = !acl_format_is_private(weight->format) && op_given(weight) && weight->storage->rank == 1;
+    op_require(op, prepared || weight->format == ACL_FORMAT_FRACTAL_NZ, weight->name, "private", op->invalid,
+               "%s is not of ACL_FORMAT_FRACTAL_NZ", weight->name);
+    return op_as_blocked(op, weight);
+}
+
 Operands op_weights(OpCall *op, Operands weights)
 {
     const Operand **items = op_take(op, (size_t)(weights.count > 0 ? weights.count : 1) * sizeof *items);

@@ -14,6 +14,9 @@ Operands op_weights(OpCall *op, Operands weights);
  * batch of such matrices too is taken for one. */
 const Operand *op_weight_of(OpCall *op, const Operand *weight, int32_t rank, int64_t rows, int64_t columns);
 
+/* For pages that take weights in ACL_FORMAT_FRACTAL_NZ only: so declared, or of a public format with a storage shape of
+ * one dimension, which is what aclnnTransMatmulWeight is given and leaves (private). */
+const Operand *op_prepared_weight(OpCall *op, const Operand *weight);
 /* For pages that take a weight of any public format for one in blocks. */
 const Operand *op_as_blocked(OpCall *op, const Operand *weight);
 

@@ -44,6 +44,14 @@ bool op_is_summed_factor(const Operand *x2);
 aclnnStatus op_summed_quant_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *rows,
                                    const Operand *columns, const Operand *out);
 
+/* Weights of which two of every four integers are kept: src_c/kernels/quantize/sparse.h. bias may be NULL. */
+typedef struct SparseCall {
+    const Operand *x, *kept, *places, *row_scale, *column_scale, *bias, *out;
+} SparseCall;
+/* [n, bytes], which may lie in blocks of 16 rows and 8 bytes (shape). */
+const Operand *op_places(OpCall *op, const Operand *places, int64_t n, int64_t bytes);
+aclnnStatus op_sparse_matmul(OpCall *op, const SparseCall *call);
+
 typedef struct WeightQuantCall {
     const Operand *x, *weight, *scale, *offset, *quant_scale, *quant_offset, *bias, *y;
     int64_t group;

@@ -102,7 +102,38 @@ BROKEN = {"quantParam/null": {"numbers": False}, "scaleArray/null": {"scale": No
           "scaleSize/range": {"scale_size": 0}, "offsetSize/range": {"offset_size": 0},
           "offsetSize/match": {"offset": (1, 2, 3)},
           "quantParam/exhausted": {"scale_size": 2**60, "offset_size": 1}}  # fmt: skip
-RULES = [*weight_cases(None), *weight_cases(lib.ACL_BF16),
+SPARSE = np.array([[0, 0, 3, -4, 5, 0, 0, 6, 7, 8], [0, 9, 0, 10, 0, 1, 2, 0, 0, 3], [4, 0, 5, 0, 0, 0, 0, 6, 0, 0],
+                   [0, 0, 7, 0, 0, 8, 0, 0, 9, 0]], np.int8)  # fmt: skip
+
+
+def sparse(weight=SPARSE, sizes=None, shape=None, without=None):
+    own = Shape(list(weight.shape if sizes is None else sizes))
+    results = {name: ffi.new(f"{kind} *") for name, kind in
+               {"sparseWeight": "int8_t *", "sparseWeightDims": "int64_t *", "sparseWeightDimsNum": "uint64_t", "index": "uint8_t *",
+                "indexDims": "int64_t *", "indexDimsNum": "uint64_t"}.items()}  # fmt: skip
+    given = ffi.NULL if without == "weight" else ffi.from_buffer("int8_t[]", np.ascontiguousarray(weight))
+    status = lib.aclnnTransSparse4to2Para(given, own.handle if shape is None else shape,
+                                          *(ffi.NULL if name == without else cell for name, cell in results.items()))  # fmt: skip
+    pointers = [cell[0] for name, cell in results.items() if not name.endswith("Num")]
+    untouched = all(pointer == ffi.NULL for pointer in pointers)
+    found = None
+    if status == 0:
+        shapes = [list(results[name][0][0:4]) for name in ("sparseWeightDims", "indexDims")]
+        assert results["sparseWeightDimsNum"][0] == results["indexDimsNum"][0] == 4
+        found = [np.array(list(results[name][0][0 : int(np.prod(sizes))])).reshape(sizes)
+                 for name, sizes in zip(("sparseWeight", "index"), shapes)]  # fmt: skip
+        for pointer in pointers:
+            libc.free(ctypes.c_void_p(int(ffi.cast("uintptr_t", pointer))))
+    return Found(status, untouched, found)
+
+
+BROKEN_SPARSE = {"weight/null": {"without": "weight"}, "shape/null": {"shape": ffi.NULL}, "sparseWeight/null": {"without": "index"},
+                 "shape/handle": {"shape": dead_shape()}, "shape/size": {"sizes": [4, 0]},
+                 "weight/zeros": {"weight": np.array([[0, 0, 1, 0, 1, 1, 0, 1]], np.int8)},
+                 "sparseWeight/exhausted": {"sizes": [2**20, 2**36]}}  # fmt: skip
+RULES = [*(RuleCase(f"aclnnTransSparse4to2Para/{tail}", lambda change=change: sparse(**change), sparse)
+           for tail, change in BROKEN_SPARSE.items()),
+         *weight_cases(None), *weight_cases(lib.ACL_BF16),
          RuleCase("aclnnCalculateMatmulWeightSizeV2/dataType/dtype", lambda: weight_size(dtype=lib.ACL_INT32),
                   lambda: weight_size(dtype=lib.ACL_INT8)),
          *(RuleCase(f"aclnnTransQuantParam/{tail}", lambda change=change: parameters(**change),
@@ -141,3 +172,22 @@ def test_parameters():
             whole = int(min(max(np.floor(abs(value) + 0.5) * np.sign(value), -256), 255))
             bits[i] |= np.uint64((whole & 0x1FF) << 37)
         assert parameters(scale, offset=offset).value == list(bits)
+
+
+def test_two_of_four():
+    """The vendor's table of its instruction, row by row: two numbers, one, none; an uneven end."""
+    found = sparse()
+    assert found.status == 0
+    kept, places = found.value
+    assert kept.shape == (1, 1, 16, 32) and places.shape == (1, 1, 16, 8)
+    first = np.zeros((16, 32), int)
+    first[:4, :6] = [[3, -4, 5, 6, 7, 8], [9, 10, 1, 2, 0, 3], [4, 5, 0, 6, 0, 0], [7, 0, 8, 0, 9, 0]]
+    first[1, 4:6] = [3, 0]
+    np.testing.assert_array_equal(kept[0, 0], first)
+    of_four = [[(2, 2), (0, 2), (0, 0)], [(1, 2), (1, 1), (1, 0)], [(0, 1), (0, 2), (0, 0)], [(2, 0), (1, 0), (0, 0)]]
+    bytes_of = np.zeros((16, 8), int)
+    for row, pairs in enumerate(of_four):
+        flat = [place for pair in pairs for place in pair]
+        for at, place in enumerate(flat):
+            bytes_of[row, at // 4] |= place << at % 4 * 2
+    np.testing.assert_array_equal(places[0, 0], bytes_of)
