@@ -170,7 +170,8 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
     work.groups = grouped ? views[ENDS].shape[0] : 1;
     work.piece_rows = PIECE_ELEMENTS / work.size + 1;
     const View absent = us_view_absent();
-    work.to = us_quantized_rows(&views[Y], &views[SCALE], &absent, &(QuantizeRows){.packed = work.how->packed, .rounding = work.how->rounding});
+    const QuantizeRows rows = {.packed = work.how->packed, .rounding = work.how->rounding};
+    work.to = us_quantized_rows(&views[Y], &views[SCALE], &absent, &rows);
     if (grouped) {
         work.ends = us_scratch_array(work.groups, sizeof(int64_t));
         if (work.ends == NULL) {

@@ -16,9 +16,9 @@ typedef struct GateForm {
 } GateForm;
 
 /* y = quantized (gate(a, b) * smooth[g]) with a scale for every row, as us_quantize_rows, or, `fixed`, the integers of
- * gate(a, b) * smooth[g] + offset[g], or of gate(a, b) / smooth[g] + offset[g], if it `divides`. Rows belong to groups: the first g that ends behind them, or `sizes`: in
- * turn as many as sizes[g]; ends that fall back or pass the last row are held, rows behind the last group give 0. Without
- * ends there is one group.
+ * gate(a, b) * smooth[g] + offset[g], or of gate(a, b) / smooth[g] + offset[g] if it `divides`. Rows belong to groups: the
+ * first g that ends behind them, or `sizes`: in turn as many as sizes[g]; ends that fall back or pass the last row are held,
+ * rows behind the last group give 0. Without ends there is one group.
  * a and b are first a * weight[g] * row + bias[g] where these are given; a bias of integers is added before the factors.
  * Views: a, b (of y's shape), smooth? and offset? [G, last size], ends? [G] (int32 or int64), y, scale? (one for each row;
  * written where a scale is found), row? [rows], then for a and for b: weight? and bias? [G or 1, last size]. */
