@@ -33,8 +33,9 @@ static void require_shape(Call *call, const aclIntArray *shape, Sparse *of)
     const int64_t most = INT64_MAX / (BLOCK_ROWS * KEPT_OF_BLOCK);
     const bool sane = of->n > 0 && of->k > 0 && of->n <= most && of->k <= most;
     const int64_t rows = sane ? ceiling(of->n, BLOCK_ROWS) * BLOCK_ROWS : 0;
-    us_require(call, sane && !__builtin_mul_overflow(rows, of->k + 2 * KEPT_OF_BLOCK, &elements), "shape", "size", ACLNN_ERR_PARAM_INVALID, "shape is of a matrix of %lld rows and %lld columns",
-               (long long)of->n, (long long)of->k);
+    us_require(call, sane && !__builtin_mul_overflow(rows, of->k + 2 * KEPT_OF_BLOCK, &elements), "shape", "size",
+               ACLNN_ERR_PARAM_INVALID, "shape is of a matrix of %lld rows and %lld columns", (long long)of->n,
+               (long long)of->k);
 }
 
 /* Where a number of a row is kept: its bytes lie in blocks of `width`. */

@@ -4,9 +4,6 @@
 
 enum {
     FORMAT_DHWCN = 31, /* by its page; acl_base.h has no name for it */
-    BLOCK_ROWS = 16,
-    BLOCK_BYTES = 32,
-    LOWEST_RANK = 2,
     HIGHEST_RANK = 6,
 };
 
@@ -73,7 +70,8 @@ bool op_rank_has_format(int32_t rank, int format)
 
 int64_t op_block_columns(aclDataType dtype)
 {
-    return BLOCK_BYTES / (int64_t)acl_dtype_bytes(dtype);
+    const int64_t bytes = (int64_t)acl_dtype_bytes(dtype);
+    return dtype == ACL_INT4 ? 2 * BLOCK_BYTES : bytes > 0 ? BLOCK_BYTES / bytes : 0;
 }
 
 /* ---- the blocks of a shape ---- */
@@ -134,7 +132,7 @@ static bool has_shape(const Operand *operand, const Shape *shape)
            memcmp(operand->view.shape, shape->sizes, (size_t)shape->rank * sizeof *shape->sizes) == 0;
 }
 
-static bool is_stored_as(const Operand *operand, const Shape *shape)
+bool op_is_stored_as(const Operand *operand, const Shape *shape)
 {
     return operand->storage->rank == shape->rank &&
            memcmp(operand->storage->sizes, shape->sizes, (size_t)shape->rank * sizeof *shape->sizes) == 0;
@@ -147,7 +145,7 @@ static bool blocks_of(const Operand *plain, const Operand *blocked, BlockedForma
     const int64_t columns = storage->rank > 0 ? storage->sizes[storage->rank - 1] : 0;
     return (columns == 8 || columns == 16 || columns == 32) &&
            op_blocked_format(plain->format, blocked->format, &shape, columns, format) &&
-           is_stored_as(blocked, &format->storage) && blocked->offset == 0 &&
+           op_is_stored_as(blocked, &format->storage) && blocked->offset == 0 &&
            (has_shape(blocked, &shape) || has_shape(blocked, &format->storage));
 }
 

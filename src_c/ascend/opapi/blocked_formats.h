@@ -11,6 +11,8 @@
 #include "ascend/opapi/families.h"
 #include "kernels/move/blocks.h"
 
+enum { BLOCK_ROWS = 16, BLOCK_BYTES = 32 };
+
 typedef struct BlockedFormat {
     Shape storage; /* as tensors state it */
     Shape axes;    /* each axis by itself */
@@ -23,7 +25,7 @@ typedef struct BlockedFormat {
 bool op_is_blocked_type(aclDataType dtype);
 /* A format that they know, with blocks or without. */
 bool op_is_cast_format(int format);
-/* Columns or channels of a block: 32 bytes of this type. */
+/* Columns or channels of a block: 32 bytes of this type, of ACL_INT4 two to a byte; 0: there are no blocks of it. */
 int64_t op_block_columns(aclDataType dtype);
 /* Whether there is a cast between the two: one has blocks, and the other's axes are its. */
 bool op_formats_cast(int from, int to);
@@ -33,6 +35,8 @@ bool op_rank_has_format(int32_t rank, int plain);
 /* A plain tensor in the blocks of another format, so many columns to a block; there is a cast between the formats, and
  * `shape` has the axes of the plain one. False: its numbers are too large. */
 bool op_blocked_format(int plain, int blocked, const Shape *shape, int64_t columns, BlockedFormat *result);
+
+bool op_is_stored_as(const Operand *operand, const Shape *shape);
 
 /* aclnnNpuFormatCast. */
 void require_cast_shapes(OpCall *op, const Operand *from, const Operand *to);

@@ -1,17 +1,15 @@
 #include "ascend/opapi/blocked_weight.h"
 
-#include "ascend/common/dtype.h"
 #include "ascend/common/op_memory.h"
+#include "ascend/opapi/blocked_formats.h"
 #include "kernels/quantize/packing.h"
 #include "kernels/sizes.h"
 
-enum { BLOCK_ROWS = 16, BLOCK_BYTES = 32, NUMBERS_OF_BYTE = 2, NUMBERS_OF_INT32 = 8 };
+enum { NUMBERS_OF_BYTE = 2, NUMBERS_OF_INT32 = 8 };
 
-/* Elements of a block's row; 0: no operator has blocks of the type. */
 static int64_t block_columns(const Operand *weight)
 {
-    const int64_t bytes = (int64_t)acl_dtype_bytes(weight->dtype);
-    return weight->dtype == ACL_INT4 ? BLOCK_BYTES * NUMBERS_OF_BYTE : bytes > 0 ? BLOCK_BYTES / bytes : 0;
+    return op_block_columns(weight->dtype);
 }
 
 /* The shape of the blocks of matrices with the sizes of the weight in front. */
@@ -126,7 +124,7 @@ static bool has_blocks(const Operand *weight, const View *view, Shape *blocks)
         return false;
     }
     *blocks = blocks_of(weight, view->rank - 2, view->shape[view->rank - 2], view->shape[view->rank - 1]);
-    return is_shape(blocks, weight->storage->rank, weight->storage->sizes);
+    return op_is_stored_as(weight, blocks);
 }
 
 /* A single row or column would fit either way: its strides tell. */
@@ -211,13 +209,6 @@ const Operand *op_weight_of(OpCall *op, const Operand *weight, int32_t rank, int
 
 enum { OF_N, CHANNELS, DEPTH, ROWS, COLUMNS, CONVOLUTION_RANK };
 
-static Shape convolution_blocks(const Operand *weight)
-{
-    const int64_t *of = weight->view.shape, channels = ceiling(of[CHANNELS], block_columns(weight));
-    const int64_t pieces = op_times(op_times(of[DEPTH], channels), op_times(of[ROWS], of[COLUMNS]));
-    return op_shape_of(4, (const int64_t[]){pieces, ceiling(of[OF_N], BLOCK_ROWS), BLOCK_ROWS, block_columns(weight)});
-}
-
 /* [n, channels / c, c, depth, rows, columns] of the blocks, which its copy has in this order. */
 static View convolution_in_blocks(const Operand *weight)
 {
@@ -235,12 +226,12 @@ const Operand *op_convolution_weight(OpCall *op, const Operand *weight)
     if (op_refused(op) || weight->storage->rank != 4 || weight->view.rank != CONVOLUTION_RANK) {
         return weight;
     }
-    const Shape blocks = convolution_blocks(weight);
+    const Shape plain = op_shape(weight);
+    BlockedFormat blocks;
+    const bool fits = us_view_is_contiguous(&weight->view) && weight->offset == 0 &&
+                      op_blocked_format(ACL_FORMAT_NCDHW, ACL_FRACTAL_Z_3D, &plain, block_columns(weight), &blocks);
     char text[SHAPE_TEXT_SIZE];
-    const int64_t piece = op_times(blocks.sizes[1], BLOCK_ROWS * blocks.sizes[3]);
-    const bool fits = us_view_is_contiguous(&weight->view) && weight->offset == 0 && op_times(piece, blocks.sizes[0]) >= 0;
-    op_require(op, fits && is_shape(&blocks, weight->storage->rank, weight->storage->sizes), weight->name, "format",
-               op->invalid, "%s is %s in blocks, but its storage, %s, is not of them", weight->name,
+    op_require(op, fits && op_is_stored_as(weight, &blocks.storage), weight->name, "format", op->invalid, "%s is %s in blocks, but its storage, %s, is not of them", weight->name,
                op_shape_text(op, weight),
                us_shape_text(weight->storage->rank, weight->storage->sizes, text, sizeof text));
     if (op_refused(op)) {
