@@ -139,7 +139,7 @@ def test_integers_are_packed(kind):
         blocks = blocked(values, kind, around=0)
         filled = np.frombuffer(blocks.bytes(), np.uint8)
         blocks.memory.write(np.full(filled.size, 0x5A, np.uint8).tobytes())
-        call("ConvertWeightToINT4Pack", weight=tensor(values, "I32", layout), weightInt4Pack=blocks)
+        support.run("aclnnConvertWeightToINT4Pack", tensor(values, "I32", layout), blocks)
         np.testing.assert_array_equal(np.frombuffer(blocks.bytes(), np.uint8), filled)
 
 
