@@ -1,0 +1,119 @@
+#include "kernels/move/copy_lines.h"
+
+#include "kernels/move/copy_runs.h"
+#include "kernels/move/shuffle.h"
+#include "kernels/sizes.h"
+
+#include <string.h>
+
+enum {
+    BLOCK = 16, /* elements of a line that are turned round together */
+    TURNED_BYTES = 8 * 1024, /* of lines that are copied across, in one of the views */
+};
+
+/* ---- neighbours ---- */
+
+static void copy_neighbours(const Lines *all, int64_t bytes)
+{
+    if (bytes <= SHORT_RUN) {
+        us_copy_runs(&(Runs){.to = all->to, .from = all->from, .groups = 1, .count = all->lines, .run_to = all->line_to,
+                             .run_from = all->line_from, .bytes = bytes});
+        return;
+    }
+    for (int64_t line = 0; line < all->lines; line++) {
+        memcpy(all->to + line * all->line_to, all->from + line * all->line_from, (size_t)bytes);
+    }
+}
+
+/* ---- one element, repeated ---- */
+
+US_ALWAYS_INLINE void fill_lines(const Lines *all, int size)
+{
+    const int64_t bytes = all->count * size;
+    for (int64_t line = 0; line < all->lines; line++) {
+        char *to = all->to + line * all->line_to, same[sizeof(Vector)];
+#pragma GCC unroll 16
+        for (int i = 0; i < (int)sizeof same; i += size) {
+            memcpy(same + i, all->from + line * all->line_from, (size_t)size);
+        }
+        for (int64_t i = 0; i + (int64_t)sizeof same < bytes; i += (int64_t)sizeof same) {
+            memcpy(to + i, same, sizeof same);
+        }
+        memcpy(to + bytes - (int64_t)sizeof same, same, sizeof same);
+    }
+}
+
+/* ---- any distances ---- */
+
+/* What lies backwards is turned round in blocks, for which compilers have one instruction. */
+#define COPY_STRIDED(type) \
+    for (int64_t line = 0; line < all->lines; line++) { \
+        char *to = all->to + line * all->line_to; \
+        const char *from = all->from + line * all->line_from; \
+        int64_t i = 0; \
+        for (; backwards && i + BLOCK <= count; i += BLOCK) { \
+            type block[BLOCK], turned[BLOCK]; \
+            memcpy(block, from - (i + BLOCK - 1) * (int64_t)sizeof(type), sizeof block); \
+            for (int k = 0; k < BLOCK; k++) { \
+                turned[k] = block[BLOCK - 1 - k]; \
+            } \
+            memcpy(to + i * (int64_t)sizeof(type), turned, sizeof turned); \
+        } \
+        for (; i < count; i++) { \
+            memcpy(to + i * to_step, from + i * from_step, sizeof(type)); \
+        } \
+    }
+
+static void copy_strided(const Lines *all, bool backwards)
+{
+    const int64_t count = all->count, to_step = all->to_step, from_step = all->from_step;
+    switch (all->element) {
+    case 1:
+        COPY_STRIDED(uint8_t)
+        break;
+    case 2:
+        COPY_STRIDED(uint16_t)
+        break;
+    case 4:
+        COPY_STRIDED(uint32_t)
+        break;
+    case 8:
+        COPY_STRIDED(uint64_t)
+        break;
+    default:
+        COPY_STRIDED(Sixteen)
+        break;
+    }
+}
+
+/* Many short lines are few long ones across them; so many at a time that the nearest cache keeps them. */
+static void copy_across(const Lines *all)
+{
+    const int64_t at_once = larger(TURNED_BYTES / (all->count * all->element), all->count);
+    for (int64_t line = 0; line < all->lines; line += at_once) {
+        copy_strided(&(Lines){all->to + line * all->line_to, all->from + line * all->line_from, all->count, all->to_step,
+                              all->from_step, smaller(at_once, all->lines - line), all->line_to, all->line_from, all->element},
+                     false);
+    }
+}
+
+void us_copy_lines(const Lines *all)
+{
+    const int64_t size = all->element;
+    const bool packed = all->to_step == size, backwards = packed && all->from_step == -size && all->count >= BLOCK;
+    if (packed && all->from_step == size) {
+        copy_neighbours(all, all->count * size);
+    } else if (packed && all->from_step == 0 && all->count * size >= (int64_t)sizeof(Vector)) {
+        switch (size) {
+        case 1: fill_lines(all, 1); break;
+        case 2: fill_lines(all, 2); break;
+        case 4: fill_lines(all, 4); break;
+        case 8: fill_lines(all, 8); break;
+        default: fill_lines(all, 16); break;
+        }
+    } else if (all->count < all->lines && all->count < BLOCK) {
+        copy_across(all);
+    } else {
+        copy_strided(all, backwards);
+    }
+}
