@@ -245,38 +245,55 @@ static void scatter_tile(const Move *move, char *to, const char *held, int64_t c
     }
 }
 
+/* Elements of `groups` groups, one behind another, into runs of groups x rows elements. */
+static void gather_tile(const Move *move, char *held, const char *from, int64_t groups, int64_t rows, int64_t columns)
+{
+    const Axis *along_to = &move->along_to, *along_from = &move->along_from;
+    const int64_t size = move->element, held_row = groups * rows * size;
+    for (int64_t g = 0; g < groups; g++, held += rows * size, from += move->along_groups.from) {
+        if (along_from->from == size) {
+            us_transpose(held, held_row, from, along_to->from, rows, columns, size);
+        } else {
+            us_copy_lines(&(Lines){held, from, rows, size, along_to->from, columns, held_row, along_from->from, size});
+        }
+    }
+}
+
+/* The first place of a tile along one axis, whose tiles are counted down in `rest`; how many places there are. */
+static int64_t cut(const Axis *axis, int64_t side, int64_t tiles, int64_t *rest, char **to, const char **from)
+{
+    const int64_t first = *rest % tiles * side;
+    *rest /= tiles;
+    *to += first * axis->to;
+    *from += first * axis->from;
+    return smaller(side, axis->size - first);
+}
+
 static void copy_tile(const Move *move, int64_t tile)
 {
     _Alignas(64) char held[TILE_BYTES];
     const Axis *along_to = &move->along_to, *along_from = &move->along_from;
-    const int64_t first_from = tile % move->tiles_from * move->side_from;
-    const int64_t first_to = tile / move->tiles_from % move->tiles_to * move->side_to;
-    const int64_t rows = smaller(move->side_to, along_to->size - first_to);
-    const int64_t columns = smaller(move->side_from, along_from->size - first_from);
-    char *to = move->to + first_to * along_to->to + first_from * along_from->to;
-    const char *from = move->from + first_to * along_to->from + first_from * along_from->from;
-    for (int64_t d = move->rank - 1, rest = tile / move->tiles_to / move->tiles_from; d >= 0; d--) {
-        to += rest % move->axes[d].size * move->axes[d].to;
-        from += rest % move->axes[d].size * move->axes[d].from;
-        rest /= move->axes[d].size;
+    char *to = move->to;
+    const char *from = move->from;
+    const int64_t columns = cut(along_from, move->side_from, move->tiles_from, &tile, &to, &from);
+    const int64_t rows = cut(along_to, move->side_to, move->tiles_to, &tile, &to, &from);
+    const int64_t groups = cut(&move->along_groups, move->side_groups, move->tiles_groups, &tile, &to, &from);
+    for (int64_t d = move->rank - 1; d >= 0; d--) {
+        cut(&move->axes[d], 1, move->axes[d].size, &tile, &to, &from);
     }
-    const int64_t size = move->element, held_row = rows * size;
+    const int64_t size = move->element, held_row = groups * rows * size;
     const bool packed = along_to->to == size && along_from->to == held_row;
-    if (rows <= FEW_ROWS && !packed) { /* too few neighbours in `to` to be worth gathering */
+    if (groups * rows <= FEW_ROWS && !packed) { /* too few neighbours in `to` to be worth gathering */
         us_copy_lines(&(Lines){to, from, rows, along_to->to, along_to->from, columns, along_from->to, along_from->from, size});
         return;
     }
-    if (along_from->from == size) {
-        us_transpose(held, held_row, from, along_to->from, rows, columns, size);
-    } else {
-        us_copy_lines(&(Lines){held, from, rows, size, along_to->from, columns, held_row, along_from->from, size});
-    }
+    gather_tile(move, held, from, groups, rows, columns);
     if (packed && move->past) {
         us_copy_past(to, held, (size_t)(columns * held_row), held);
     } else if (packed) { /* small rows of `to` */
         memcpy(to, held, (size_t)(columns * held_row));
     } else {
-        scatter_tile(move, to, held, columns, rows);
+        scatter_tile(move, to, held, columns, groups * rows);
     }
 }
 
@@ -310,13 +327,23 @@ static bool cut_into_tiles(Move *move)
     move->rank--;
     memmove(&move->axes[nearest], &move->axes[nearest + 1], (size_t)(move->rank - nearest) * sizeof *move->axes);
     move->rank--;
-    const int64_t side = TILE_SIDE_BYTES / move->element, elements = TILE_BYTES / move->element;
-    move->side_to = smaller(smaller(move->along_to.size, side), elements);
-    move->side_from = smaller(move->along_from.size, elements / move->side_to);
-    move->side_to = smaller(move->along_to.size, elements / move->side_from); /* longer where the other is short */
-    move->tiles_to = (move->along_to.size + move->side_to - 1) / move->side_to;
-    move->tiles_from = (move->along_from.size + move->side_from - 1) / move->side_from;
-    move->tiles = move->count / move->along_to.size / move->along_from.size * move->tiles_to * move->tiles_from;
+    const int64_t side = TILE_SIDE_BYTES / move->element, elements = TILE_BYTES / move->element, run = move->along_to.size;
+    move->along_groups = (Axis){.size = 1};
+    if (move->rank > 0 && move->along_to.to == move->element && 2 * run <= side &&
+        move->axes[move->rank - 1].to == run * move->element) {
+        move->along_groups = move->axes[--move->rank];
+    }
+    move->side_groups = smaller(move->along_groups.size, ceiling(side, run));
+    move->side_to = smaller(smaller(run, side), elements / move->side_groups);
+    move->side_from = smaller(move->along_from.size, elements / move->side_groups / move->side_to);
+    if (move->side_groups == 1) {
+        move->side_to = smaller(run, elements / move->side_from); /* longer where the other is short */
+    }
+    move->tiles_to = ceiling(run, move->side_to);
+    move->tiles_from = ceiling(move->along_from.size, move->side_from);
+    move->tiles_groups = ceiling(move->along_groups.size, move->side_groups);
+    move->tiles = move->count / run / move->along_from.size / move->along_groups.size * move->tiles_to * move->tiles_from *
+                  move->tiles_groups;
     return true;
 }
 
@@ -359,7 +386,7 @@ void us_copy_view(const View *to, const View *from)
     if (us_weave(&move)) {
         return;
     }
-    if (cut_into_tiles(&tiled) && (tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
+    if (cut_into_tiles(&tiled) && (tiled.side_groups * tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
         tiled.past = tiled.count >= PAST_BYTES / tiled.element;
         us_parallel((tiled.tiles + TILES_OF_PIECE - 1) / TILES_OF_PIECE, copy_tiles, &tiled);
         return;
