@@ -1,5 +1,6 @@
 #include "kernels/move/copy_lines.h"
 
+#include "kernels/move/copy_run.h"
 #include "kernels/move/copy_runs.h"
 #include "kernels/move/shuffle.h"
 #include "kernels/sizes.h"

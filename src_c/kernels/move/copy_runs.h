@@ -4,8 +4,6 @@
 
 #include <stdint.h>
 
-enum { SHORT_RUN = 512 }; /* bytes: a call of memcpy for each longer one is worth it */
-
 /* groups x count runs of `bytes` bytes; steps in bytes. */
 typedef struct Runs {
     char *to;

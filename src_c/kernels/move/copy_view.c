@@ -1,6 +1,7 @@
 #include "kernels/move/copy_view.h"
 
 #include "kernels/move/copy_lines.h"
+#include "kernels/move/copy_run.h"
 #include "kernels/move/copy_runs.h"
 #include "kernels/move/moved.h"
 #include "kernels/move/past.h"
