@@ -5,11 +5,12 @@
 #include "kernels/move/shuffle.h"
 #include "kernels/sizes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     BLOCK = 16, /* elements of a line that are turned round together */
-    TURNED_BYTES = 8 * 1024, /* of lines that are copied across, in one of the views */
+    TURNED_BYTES = 16 * 1024, /* from the first to the last of lines that are copied across */
 };
 
 /* ---- neighbours ---- */
@@ -87,10 +88,16 @@ static void copy_strided(const Lines *all, bool backwards)
     }
 }
 
-/* Many short lines are few long ones across them; so many at a time that the nearest cache keeps them. */
-static void copy_across(const Lines *all)
+/* Lines that lie together closely enough for the nearest cache to keep them. */
+static int64_t lines_at_once(const Lines *all)
 {
-    const int64_t at_once = larger(TURNED_BYTES / (all->count * all->element), all->count);
+    const int64_t to = llabs(all->line_to), from = llabs(all->line_from);
+    return TURNED_BYTES / larger(larger(to, from), 1);
+}
+
+/* Many short lines are few long ones across them. */
+static void copy_across(const Lines *all, int64_t at_once)
+{
     for (int64_t line = 0; line < all->lines; line += at_once) {
         copy_strided(&(Lines){all->to + line * all->line_to, all->from + line * all->line_from, all->count, all->to_step,
                               all->from_step, smaller(at_once, all->lines - line), all->line_to, all->line_from, all->element},
@@ -100,7 +107,7 @@ static void copy_across(const Lines *all)
 
 void us_copy_lines(const Lines *all)
 {
-    const int64_t size = all->element;
+    const int64_t size = all->element, at_once = lines_at_once(all);
     const bool packed = all->to_step == size, backwards = packed && all->from_step == -size && all->count >= BLOCK;
     if (packed && all->from_step == size) {
         copy_neighbours(all, all->count * size);
@@ -112,8 +119,8 @@ void us_copy_lines(const Lines *all)
         case 8: fill_lines(all, 8); break;
         default: fill_lines(all, 16); break;
         }
-    } else if (all->count < all->lines && all->count < BLOCK) {
-        copy_across(all);
+    } else if (all->count < smaller(at_once, smaller(all->lines, BLOCK))) {
+        copy_across(all, at_once);
     } else {
         copy_strided(all, backwards);
     }
