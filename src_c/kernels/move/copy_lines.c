@@ -2,7 +2,6 @@
 
 #include "kernels/move/copy_run.h"
 #include "kernels/move/copy_runs.h"
-#include "kernels/move/shuffle.h"
 #include "kernels/sizes.h"
 
 #include <stdlib.h>
@@ -29,19 +28,24 @@ static void copy_neighbours(const Lines *all, int64_t bytes)
 
 /* ---- one element, repeated ---- */
 
+/* SMALL_PART bytes and more. */
 US_ALWAYS_INLINE void fill_lines(const Lines *all, int size)
 {
     const int64_t bytes = all->count * size;
     for (int64_t line = 0; line < all->lines; line++) {
-        char *to = all->to + line * all->line_to, same[sizeof(Vector)];
-#pragma GCC unroll 16
-        for (int i = 0; i < (int)sizeof same; i += size) {
+        char *to = all->to + line * all->line_to, same[LARGE_PART];
+#pragma GCC unroll 64
+        for (int i = 0; i < LARGE_PART; i += size) {
             memcpy(same + i, all->from + line * all->line_from, (size_t)size);
         }
-        for (int64_t i = 0; i + (int64_t)sizeof same < bytes; i += (int64_t)sizeof same) {
-            memcpy(to + i, same, sizeof same);
+        int64_t i = 0;
+        for (; i + LARGE_PART <= bytes; i += LARGE_PART) {
+            memcpy(to + i, same, LARGE_PART);
         }
-        memcpy(to + bytes - (int64_t)sizeof same, same, sizeof same);
+        for (; i + SMALL_PART <= bytes; i += SMALL_PART) {
+            memcpy(to + i, same, SMALL_PART);
+        }
+        memcpy(to + bytes - SMALL_PART, same, SMALL_PART);
     }
 }
 
@@ -111,7 +115,7 @@ void us_copy_lines(const Lines *all)
     const bool packed = all->to_step == size, backwards = packed && all->from_step == -size && all->count >= BLOCK;
     if (packed && all->from_step == size) {
         copy_neighbours(all, all->count * size);
-    } else if (packed && all->from_step == 0 && all->count * size >= (int64_t)sizeof(Vector)) {
+    } else if (packed && all->from_step == 0 && all->count * size >= SMALL_PART) {
         switch (size) {
         case 1: fill_lines(all, 1); break;
         case 2: fill_lines(all, 2); break;

@@ -396,3 +396,13 @@ void us_copy_view(const View *to, const View *from)
     move.piece = (PIECE_BYTES / move.element + run - 1) / run * run;
     us_parallel((move.count + move.piece - 1) / move.piece, copy_piece, &move);
 }
+
+void us_fill_view(const View *to, const void *element)
+{
+    View repeated = *to;
+    repeated.data = (void *)(uintptr_t)element;
+    memset(repeated.strides, 0, sizeof repeated.strides);
+    if (!us_view_is_empty(to)) {
+        us_copy_view(to, &repeated);
+    }
+}

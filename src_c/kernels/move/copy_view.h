@@ -7,6 +7,9 @@
 /* to = from. One shape, element types of one size; the views share no element, but `from` may repeat its own (stride 0). */
 void us_copy_view(const View *to, const View *from);
 
+/* Every element becomes the one at `element`. */
+void us_fill_view(const View *to, const void *element);
+
 /* to[c][r] = from[r][c] on the calling thread: elements of `element` bytes, neighbours in the rows of both, which are to_row and
  * from_row bytes apart. */
 void us_transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
