@@ -396,7 +396,7 @@ static KernelStatus accumulate_dense(const Places *places, const PlaceAxes *axes
 
 /* ---- rows that one index tensor names ---- */
 
-enum { LEAST_ROW = 16 }; /* elements */
+enum { LEAST_ROW = 2 }; /* elements */
 
 typedef struct RowNumbers {
     const Places *places; /* offsets into the tensor are numbers of rows */

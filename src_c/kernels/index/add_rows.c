@@ -2,6 +2,7 @@
 
 #include "kernels/index/row_index.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "kernels/sort/radix.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
@@ -165,6 +166,88 @@ static KernelStatus add_by_moves(Addition *work)
     return work->moves ? KERNEL_OK : KERNEL_NO_MEMORY;
 }
 
+/* ---- narrow rows, in the order in which they lie ---- */
+
+/* Elements of such a row, and converted at a time; bytes of the sums, a double for each element of the targets, of which there
+ * are at most SPREAD for each row; parts of the targets. */
+enum { NARROW = 64, CONVERTED = 2048, SUM_BYTES = 1 << 22, SPREAD = 8, PARTS = 8 };
+
+typedef struct NarrowAddition {
+    const RowSum *sum;
+    int64_t count, row_bytes;
+    int64_t of_part; /* targets */
+    double *sums;
+} NarrowAddition;
+
+US_ALWAYS_INLINE int64_t target_of(const View *index, int64_t k)
+{
+    return index->dtype == DTYPE_INT32 ? ((const int32_t *)index->data)[k] : ((const int64_t *)index->data)[k];
+}
+
+/* Rows first … first + rows - 1 to their targets, as far as these are among `targets` from begin on. */
+US_ALWAYS_INLINE void add_values(const NarrowAddition *work, const double *values, int64_t first, int64_t rows, int64_t begin,
+                                 int64_t targets, int64_t width)
+{
+    const View *index = work->sum->index;
+    double *const sums = work->sums;
+    for (int64_t k = 0; k < rows; k++) {
+        const int64_t target = target_of(index, first + k);
+        if ((uint64_t)(target - begin) < (uint64_t)targets) {
+            for (int64_t i = 0; i < width; i++) {
+                sums[target * width + i] += values[k * width + i];
+            }
+        }
+    }
+}
+
+static void add_part(void *context, int64_t part)
+{
+    const NarrowAddition *work = context;
+    const RowSum *sum = work->sum;
+    const int64_t width = sum->width, begin = part * work->of_part, targets = smaller(work->of_part, sum->targets - begin);
+    const int64_t at_once = CONVERTED / width;
+    char *out = (char *)sum->out + begin * work->row_bytes;
+    double values[CONVERTED], *own = work->sums + begin * width;
+    if (sum->clears) {
+        memset(own, 0, (size_t)(targets * width) * sizeof *own);
+    } else {
+        us_load_double(own, out, sum->dtype, 1, targets * width);
+    }
+    for (int64_t k = 0, rows; k < work->count; k += rows) {
+        rows = smaller(at_once, work->count - k);
+        us_load_double(values, (const char *)sum->rows + k * work->row_bytes, sum->dtype, 1, rows * width);
+        switch (width) {
+        case 1: add_values(work, values, k, rows, begin, targets, 1); break;
+        case 2: add_values(work, values, k, rows, begin, targets, 2); break;
+        case 3: add_values(work, values, k, rows, begin, targets, 3); break;
+        case 4: add_values(work, values, k, rows, begin, targets, 4); break;
+        default: add_values(work, values, k, rows, begin, targets, width);
+        }
+    }
+    us_store_double(out, sum->dtype, 1, own, targets * width);
+}
+
+static bool are_narrow(const RowSum *sum, int64_t count)
+{
+    return us_dtype_is_float(sum->dtype) && sum->width < NARROW && sum->targets / SPREAD <= count &&
+           sum->targets <= SUM_BYTES / (int64_t)sizeof(double) / sum->width;
+}
+
+/* Every part goes over all rows: they are added in the same order, however many parts there are. */
+static KernelStatus add_narrow(const Addition *rows)
+{
+    const RowSum *sum = rows->sum;
+    NarrowAddition work = {.sum = sum, .count = rows->count, .row_bytes = rows->row_bytes};
+    work.of_part = ceiling(sum->targets, smaller(us_parallel_threads(), PARTS));
+    work.sums = us_scratch_array(sum->targets * sum->width, sizeof *work.sums);
+    if (work.sums == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    us_parallel(ceiling(sum->targets, work.of_part), add_part, &work);
+    us_scratch_give_back(work.sums);
+    return KERNEL_OK;
+}
+
 KernelStatus us_add_rows(const RowSum *given)
 {
     RowSum sum = *given;
@@ -176,6 +259,9 @@ KernelStatus us_add_rows(const RowSum *given)
     Addition work = {.sum = &sum, .count = count, .row_bytes = row_bytes, .tiles = (sum.width + TILE - 1) / TILE};
     if (row_bytes == 0 || sum.targets == 0) {
         return KERNEL_OK;
+    }
+    if (are_narrow(&sum, count)) {
+        return add_narrow(&work);
     }
     if (count >= NO_ROW) { /* takes more scratch memory than a host has */
         return KERNEL_NO_MEMORY;
