@@ -405,17 +405,32 @@ typedef struct RowNumbers {
     OutsideIndex outside;
 } RowNumbers;
 
-/* Whether the slices are rows of a matrix, which us_add_rows adds in the same type and order. */
+/* The slices as rows of a matrix; `index` are their numbers. */
+static RowSum rows_of(const Places *places, const PlaceAxes *axes, const View *index)
+{
+    const DType dtype = places->tensor.dtype;
+    return (RowSum){.out = places->tensor.data, .rows = places->other.data, .index = index, .targets = places->axes[0].axis.size,
+                    .width = axes->inner_count, .dtype = dtype, .wraps = us_lane_of(us_wide_dtype(dtype)) == LANE_INT64 ||
+                                                                         us_lane_of(us_wide_dtype(dtype)) == LANE_UINT64};
+}
+
+/* Whether the slices are such rows, which us_add_rows adds in the same type and order. */
 static bool are_rows(const Places *places, const PlaceAxes *axes)
 {
     const Axes *outer = &axes->outer, *inner = &axes->inner;
     const Indexing *call = places->call;
     const int64_t width = axes->inner_count;
-    return places->count == 1 && call->action == INDEX_ADD && !call->scales && us_dtype_is_float(places->tensor.dtype) &&
-           places->other.dtype == places->tensor.dtype && width >= LEAST_ROW && inner->rank == 1 && outer->rank == 1 &&
-           inner->strides[PLACE_TENSOR][0] == 1 && inner->strides[PLACE_OTHER][0] == 1 &&
-           places->axes[0].axis.stride == width && outer->strides[PLACE_TENSOR][0] == 0 &&
-           outer->strides[PLACE_OTHER][0] == width;
+    const bool are_matrix = places->count == 1 && call->action == INDEX_ADD && !call->scales &&
+                            places->other.dtype == places->tensor.dtype && width >= LEAST_ROW && inner->rank == 1 &&
+                            outer->rank == 1 && inner->strides[PLACE_TENSOR][0] == 1 && inner->strides[PLACE_OTHER][0] == 1 &&
+                            places->axes[0].axis.stride == width && outer->strides[PLACE_TENSOR][0] == 0 &&
+                            outer->strides[PLACE_OTHER][0] == width;
+    if (!are_matrix || us_dtype_is_float(places->tensor.dtype)) {
+        return are_matrix;
+    }
+    const View index = {.rank = 1, .shape = {axes->outer_count}};
+    const RowSum rows = rows_of(places, axes, &index);
+    return us_adds_narrow_rows(&rows);
 }
 
 static void number_piece(void *context, int64_t piece)
@@ -445,9 +460,8 @@ static KernelStatus accumulate_rows(const Places *places, const PlaceAxes *axes)
     KernelStatus status = us_outside_status(&work.outside);
     if (status == KERNEL_OK) {
         const View index = us_view_contiguous(work.numbers, DTYPE_INT64, 1, &work.count);
-        status = us_add_rows(&(RowSum){.out = places->tensor.data, .rows = places->other.data, .index = &index,
-                                       .targets = places->axes[0].axis.size, .width = axes->inner_count,
-                                       .dtype = places->tensor.dtype});
+        const RowSum rows = rows_of(places, axes, &index);
+        status = us_add_rows(&rows);
     }
     us_scratch_give_back(work.numbers);
     return status;
