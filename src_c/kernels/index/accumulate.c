@@ -271,13 +271,11 @@ static Reach reach_of(const Places *places, const PlacePiece *part)
     return reach;
 }
 
-/* Positions of a line from `begin` on; how many: up to the first index that us_place_line leaves to others. */
-static int64_t add_line(const DenseRun *run, const PlacePiece *part, const Reach *reach, int64_t begin, void *sums)
+/* Positions of a line; how many: up to the first index that us_place_line leaves to others. */
+static int64_t add_line(const DenseRun *run, PlaceLine line)
 {
     const Indexing *call = run->places->call;
     const bool multiplies = call->action == INDEX_MULTIPLY;
-    char *const data[2] = {sums, part->data[PLACE_OTHER]};
-    PlaceLine line = us_place_line_at(&reach->places, &reach->outer, data, part->index_data[0], begin);
     _Alignas(64) char values[SLICE_TILE * sizeof(uint64_t)];
     line.count = line.count < SLICE_TILE ? line.count : SLICE_TILE;
     us_place_line_ask(&line, us_dtype_size(run->places->other.dtype));
@@ -324,8 +322,13 @@ static bool add_dense(const DenseRun *run, const PlacePiece *part, const Reach *
     const bool by_lines = us_places_have_lines(&reach->places, outer);
     int64_t offsets[2][SLICE_TILE];
     _Alignas(64) char raw[SLICE_TILE * sizeof(uint64_t)], values[SLICE_TILE * sizeof(uint64_t)];
-    for (int64_t begin = 0, count; begin < total; begin += count) {
-        count = by_lines ? add_line(run, part, reach, begin, sums) : 0;
+    char *const data[2] = {sums, part->data[PLACE_OTHER]};
+    PlaceLine line = {0};
+    for (int64_t begin = 0, count = -1; begin < total; begin += count) {
+        if (by_lines && !us_place_line_next(&line, count)) {
+            line = us_place_line_at(&reach->places, outer, data, part->index_data[0], begin);
+        }
+        count = by_lines ? add_line(run, line) : 0;
         if (count > 0) {
             continue;
         }
