@@ -388,7 +388,9 @@ def test_narrow_rows_are_added(kind, dtype):
         for index_kind in ("I64", "I32"):
             arguments = {"self": tensor(start, kind), "dim": 0, "index": tensor(index, index_kind), "source": tensor(rows, kind)}
             found = call("IndexAdd", alpha=1, out=empty(start.shape, kind), **arguments)
-            np.testing.assert_array_equal(found, sums.astype(dtype).astype(np.float64))
+            with np.errstate(over="ignore"):  # infinity in float16
+                expected = sums.astype(dtype).astype(np.float64)
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_index_add_copy_and_fill():
