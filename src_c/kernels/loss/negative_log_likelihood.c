@@ -268,7 +268,7 @@ KernelStatus us_negative_log_likelihood_backward(const View *views, const void *
     lay_out(&rows, out, &views[1], &views[2], each ? gradient : NULL);
     rows.ignore_index = call->ignore_index;
     rows.gradient = each ? 0 : read(gradient, 0) / (call->reduction == LOSS_MEAN ? read(&views[3], 0) : 1);
-    us_fill_view(out, &(double){0});
+    us_clear_view(out);
     run_pieces(rows.count / BLOCK + (rows.count % BLOCK != 0), rows.count, write_block, &rows);
     return KERNEL_OK;
 }

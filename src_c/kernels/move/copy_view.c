@@ -173,41 +173,68 @@ US_ALWAYS_INLINE void transpose_square(char *to, int64_t to_row, const char *fro
     for (int i = 0; i < rows; i++) {
         memcpy(&now[i], from + i * from_row, 16);
     }
-    interleave_rows(now, rows, size, false);
+    interleave_rows(now, rows, size);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
         memcpy(to + i * to_row, &now[i], 16);
     }
 }
 
-/* The rows and columns that are left of squares. */
-static void transpose_rest(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns, int size)
+enum { SQUARES = COLUMN_BYTES / 16 };
+
+/* So many squares, one below the other. */
+US_ALWAYS_INLINE void transpose_squares(char *to, int64_t to_row, const char *from, int64_t from_row, int size)
 {
-    if (rows > 0 && columns > 0) {
-        us_copy_lines(&(Lines){to, from, rows, size, from_row, columns, to_row, size, size});
+    const int rows = 16 / size;
+    Column now[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        now[i] = load_column(from + i * from_row, rows * from_row);
+    }
+    interleave_rows_column(now, rows, size);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        memcpy(to + i * to_row, &now[i], sizeof now[i]);
     }
 }
 
-/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. The next tile, which continues the rows
- * of `from`, is asked for meanwhile: so many rows at once are more than the processor follows by itself. */
-US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
-                                int size)
+/* `tall` rows at a time, a constant: one or SQUARES squares. The last ones overlap the ones before. The next tile, which
+ * continues the rows of `from`, is asked for meanwhile: so many rows at once are more than the processor follows by itself. */
+US_ALWAYS_INLINE void transpose_in_squares(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
+                                           int64_t columns, int64_t tall, int size)
 {
-    const int64_t side = 16 / size, square_rows = rows / side * side, square_columns = columns / side * side;
-    for (int64_t r = 0; r < rows; r += side) {
-        for (int64_t k = r; k < rows && k < r + side; k++) {
-            for (int64_t ahead = 0; ahead < columns * size; ahead += 64) {
+    const int64_t side = 16 / size;
+    for (int64_t begin = 0; begin < rows; begin += tall) {
+        const int64_t r = smaller(begin, rows - tall);
+        for (int64_t k = r; k < r + tall; k++) {
+            for (int64_t ahead = 0; ahead < columns * size; ahead += CACHE_LINE_BYTES) {
                 __builtin_prefetch(from + k * from_row + columns * size + ahead);
             }
         }
-        for (int64_t c = 0; r < square_rows && c < square_columns; c += side) {
-            transpose_square(to + c * to_row + r * size, to_row, from + r * from_row + c * size, from_row, size);
+        for (int64_t i = 0; i < columns; i += side) {
+            const int64_t c = smaller(i, columns - side);
+            char *square = to + c * to_row + r * size;
+            if (tall > side) {
+                transpose_squares(square, to_row, from + r * from_row + c * size, from_row, size);
+            } else {
+                transpose_square(square, to_row, from + r * from_row + c * size, from_row, size);
+            }
         }
     }
-    transpose_rest(to + square_columns * to_row, to_row, from + square_columns * size, from_row, rows, columns - square_columns,
-                   size);
-    transpose_rest(to + square_rows * size, to_row, from + square_rows * from_row, from_row, rows - square_rows, square_columns,
-                   size);
+}
+
+/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. */
+US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
+                                int size)
+{
+    const int64_t side = 16 / size;
+    if (rows >= side * SQUARES && columns >= side) {
+        transpose_in_squares(to, to_row, from, from_row, rows, columns, side * SQUARES, size);
+    } else if (rows >= side && columns >= side) {
+        transpose_in_squares(to, to_row, from, from_row, rows, columns, side, size);
+    } else {
+        us_copy_lines(&(Lines){to, from, rows, size, from_row, columns, to_row, size, size});
+    }
 }
 
 void us_transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
@@ -397,12 +424,16 @@ void us_copy_view(const View *to, const View *from)
     us_parallel((move.count + move.piece - 1) / move.piece, copy_piece, &move);
 }
 
-void us_fill_view(const View *to, const void *element)
+void us_fill_view(const View *target, const void *element)
 {
-    View repeated = *to;
+    View repeated = *target;
     repeated.data = (void *)(uintptr_t)element;
     memset(repeated.strides, 0, sizeof repeated.strides);
-    if (!us_view_is_empty(to)) {
-        us_copy_view(to, &repeated);
-    }
+    us_copy_view(target, &repeated);
+}
+
+void us_clear_view(const View *target)
+{
+    static const _Alignas(16) unsigned char zero[16]; /* in every type */
+    us_fill_view(target, zero);
 }

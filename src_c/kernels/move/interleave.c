@@ -14,7 +14,7 @@ US_ALWAYS_INLINE void interleave_run(const Interleaved *all, char *to, const cha
         for (int r = 0; r < rows; r++) {
             memcpy(&now[r], from + (apart ? at * rows + r * INTERLEAVED_BYTES : offsets[r] + at), sizeof now[r]);
         }
-        interleave_rows(now, rows, size, apart);
+        weave_rows(now, rows, size, apart);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
             memcpy(to + (apart ? offsets[r] + at : at * rows + r * INTERLEAVED_BYTES), &now[r], sizeof now[r]);

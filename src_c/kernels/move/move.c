@@ -243,7 +243,7 @@ KernelStatus us_diagonal_matrix(const View *views, const void *attributes)
     const int64_t diagonal = ((const Diagonal *)attributes)->diagonal;
     const View *out = &views[1];
     const int64_t offset = diagonal < 0 ? -diagonal * out->strides[0] : diagonal * out->strides[1];
-    us_fill_view(out, no_element);
+    us_clear_view(out);
     const View line = line_of(out, offset, out->strides[0] + out->strides[1], us_view_elements(&views[0]));
     return us_view_is_empty(&line) ? KERNEL_OK : us_reshape((const View[]){views[0], line}, NULL);
 }
@@ -273,6 +273,6 @@ KernelStatus us_fill_diagonal(const View *views, const void *attributes)
 KernelStatus us_identity(const View *views, const void *attributes)
 {
     (void)attributes;
-    us_fill_view(&views[0], no_element);
+    us_clear_view(&views[0]);
     return us_fill_diagonal(views, &(DiagonalFill){.value = {1, 0, 1}});
 }
