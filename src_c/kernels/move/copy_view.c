@@ -230,7 +230,7 @@ US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int6
     const int64_t side = 16 / size;
     if (rows >= side * SQUARES && columns >= side) {
         transpose_in_squares(to, to_row, from, from_row, rows, columns, side * SQUARES, size);
-    } else if (rows >= side && columns >= side) {
+    } else if (side > 1 && rows >= side && columns >= side) {
         transpose_in_squares(to, to_row, from, from_row, rows, columns, side, size);
     } else {
         us_copy_lines(&(Lines){to, from, rows, size, from_row, columns, to_row, size, size});
