@@ -1,17 +1,19 @@
 #include "kernels/norm/normalize.h"
 
 #include "kernels/map/formulas.h"
+#include "kernels/move/copy_view.h"
 #include "kernels/norm/normal_loops.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 
 #include <math.h>
 #include <string.h>
 
 /* Elements handled at a time; elements of a piece of work; ranges of lines that form sums of their own for the parameters'
- * gradients; how far ahead is fetched. */
-enum { TILE = 1024, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6, AHEAD_BYTES = 2048 };
+ * gradients; how far ahead is fetched; lines of less bytes are turned into columns. */
+enum { TILE = 1024, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6, AHEAD_BYTES = 2048, SHORT_LINE = 512 };
 
 /* ---- operands ---- */
 
@@ -212,6 +214,64 @@ static int64_t end_of_range(const Work *work, int64_t range)
     return end < work->lines ? end : work->lines;
 }
 
+/* ---- short lines, side by side ---- */
+
+/* Whether elements of lines are all that the loops see, and the lines have the same parameters. */
+static bool are_turned(const Work *work, int k_bias, int k_other)
+{
+    const Normalize *norm = &work->norm;
+    const Tensors *tensors = &work->tensors;
+    const bool same = norm->parameter_count == 1 || (norm->parameter_run == 1 && norm->parameter_count == norm->line);
+    return same && norm->line * (int64_t)us_dtype_size(tensors->dtype) < SHORT_LINE && work->lines >= NORMAL_COLUMNS &&
+           tensors->packed[IN_X] && tensors->packed[k_other] && !is_given(tensors, IN_ADDED) && norm->factor == 1 &&
+           !norm->activated && (k_bias < 0 || !is_given(tensors, k_bias));
+}
+
+/* Ranges of whole columns. */
+static void widen_ranges(Work *work)
+{
+    work->range_lines = ceiling(work->range_lines, NORMAL_COLUMNS) * NORMAL_COLUMNS;
+    work->ranges = ceiling(work->lines, work->range_lines);
+}
+
+static Parameters parameters_of_columns(const Work *work)
+{
+    return (Parameters){work->scale, work->offset, work->norm.parameter_run == 1};
+}
+
+/* `count` lines from a tensor side by side, and back. Lines that are not there are 0. */
+static void turn(const Work *work, int k, int64_t line, int64_t count, void *columns)
+{
+    const int64_t length = work->norm.line, size = (int64_t)us_dtype_size(work->tensors.dtype), row = NORMAL_COLUMNS * size;
+    if (count < NORMAL_COLUMNS) {
+        memset(columns, 0, (size_t)(length * row));
+    }
+    us_transpose(columns, row, place_of(&work->tensors, k, line * length), length * size, count, length, size);
+}
+
+static void turn_back(const Work *work, int k, int64_t line, int64_t count, const void *columns)
+{
+    const int64_t length = work->norm.line, size = (int64_t)us_dtype_size(work->tensors.dtype), row = NORMAL_COLUMNS * size;
+    us_transpose(place_of(&work->tensors, k, line * length), length * size, columns, row, length, count, size);
+}
+
+static void store_statistics(const Series *series, int64_t at, int64_t count, const double *values)
+{
+    float rounded[NORMAL_COLUMNS];
+    for (int64_t i = 0; i < count; i++) {
+        rounded[i] = (float)values[i];
+    }
+    if (!us_view_is_absent(&series->view)) {
+        us_axes_store(&series->axes, 0, series->view.data, series->view.dtype, at, count, LANE_FLOAT, rounded);
+    }
+}
+
+static void load_statistics(const Series *series, int64_t at, int64_t count, float *values)
+{
+    memset(values, 0, NORMAL_COLUMNS * sizeof *values);
+    us_axes_load(&series->axes, 0, series->view.data, series->view.dtype, at, count, LANE_FLOAT, values);
+}
+
 /* ---- forwards ---- */
 
 enum { FORWARD_BIAS = 2, FORWARD_SUM, FORWARD_Y };
@@ -281,6 +341,23 @@ static void normalize_range(void *context, int64_t range)
     us_scratch_give_back(space);
 }
 
+static void normalize_columns(void *context, int64_t range)
+{
+    Work *work = context;
+    _Alignas(64) char columns[NORMAL_COLUMNS * SHORT_LINE];
+    double means[NORMAL_COLUMNS], inverses[NORMAL_COLUMNS];
+    const int64_t end = end_of_range(work, range);
+    for (int64_t line = range * work->range_lines; line < end; line += NORMAL_COLUMNS) {
+        const int64_t count = end - line < NORMAL_COLUMNS ? end - line : NORMAL_COLUMNS;
+        turn(work, IN_X, line, count, columns);
+        work->loops->normal_columns(columns, work->norm.line, work->norm.centred, work->norm.epsilon,
+                                    parameters_of_columns(work), means, inverses);
+        turn_back(work, FORWARD_Y, line, count, columns);
+        store_statistics(&work->mean, line, count, means);
+        store_statistics(&work->inverse, line, count, inverses);
+    }
+}
+
 static Work work_of(const Normalize *norm, int64_t elements)
 {
     Work work = {.norm = *norm, .lines = norm->line > 0 ? elements / norm->line : 0};
@@ -323,7 +400,11 @@ KernelStatus us_normalize(const View *views, const void *attributes)
     work.offset = parameters + count;
     work.mean = series_of(&views[7]);
     work.inverse = series_of(&views[8]);
-    run_ranges(&work, normalize_range);
+    const bool turns = are_turned(&work, FORWARD_BIAS, FORWARD_Y) && !is_given(&work.tensors, FORWARD_SUM);
+    if (turns) {
+        widen_ranges(&work);
+    }
+    run_ranges(&work, turns ? normalize_columns : normalize_range);
     us_scratch_give_back(parameters);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
@@ -427,6 +508,33 @@ static void differentiate_range(void *context, int64_t range)
     us_scratch_give_back(spaces);
 }
 
+static void differentiate_columns(void *context, int64_t range)
+{
+    Work *work = context;
+    const int64_t parameters = work->norm.parameter_count, end = end_of_range(work, range);
+    _Alignas(64) char x[NORMAL_COLUMNS * SHORT_LINE], dy[NORMAL_COLUMNS * SHORT_LINE];
+    double parts[2 * SHORT_LINE / sizeof(uint16_t)][LANES];
+    float means[NORMAL_COLUMNS] = {0}, inverses[NORMAL_COLUMNS];
+    memset(parts, 0, 2 * (size_t)parameters * sizeof *parts);
+    for (int64_t line = range * work->range_lines; line < end; line += NORMAL_COLUMNS) {
+        const int64_t count = end - line < NORMAL_COLUMNS ? end - line : NORMAL_COLUMNS;
+        turn(work, IN_X, line, count, x);
+        turn(work, BACKWARD_DY, line, count, dy);
+        if (work->norm.centred) {
+            load_statistics(&work->mean, line, count, means);
+        }
+        load_statistics(&work->inverse, line, count, inverses);
+        work->loops->gradient_columns(dy, x, work->norm.line, work->norm.centred, means, inverses, parameters_of_columns(work),
+                                      parts[0], parts[parameters]);
+        if (work->wants_input) {
+            turn_back(work, BACKWARD_FIRST, line, count, dy);
+        }
+    }
+    for (int64_t i = 0; i < 2 * parameters; i++) {
+        work->partial[2 * range * parameters + i] = us_sum_of_parts(parts[i]);
+    }
+}
+
 /* The ranges' sums, one after the other. */
 static void store_sums(const Work *work, const View *view, int64_t first)
 {
@@ -478,6 +586,13 @@ KernelStatus us_normalize_backward(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     choose_ranges(&work);
+    work.stores_directly = work.tensors.packed[BACKWARD_FIRST] && work.norm.factor == 1 &&
+                           us_view_is_absent(&views[3]) && us_view_is_absent(&views[9]);
+    work.wants_input = !us_view_is_absent(&views[8]) || !us_view_is_absent(&views[9]);
+    const bool turns = are_turned(&work, -1, BACKWARD_DY) && (work.stores_directly || !work.wants_input);
+    if (turns) {
+        widen_ranges(&work);
+    }
     const size_t sums = us_scratch_bytes(us_scratch_count(count, work.ranges + 1), 2 * sizeof(double));
     char *cursor = us_scratch_take(sums + 2 * us_scratch_bytes(count, sizeof(float))), *block = cursor;
     if (block == NULL) {
@@ -492,10 +607,7 @@ KernelStatus us_normalize_backward(const View *views, const void *attributes)
     work.offset = offset;
     work.mean = series_of(&views[6]);
     work.inverse = series_of(&views[7]);
-    work.stores_directly = work.tensors.packed[BACKWARD_FIRST] && work.norm.factor == 1 &&
-                           us_view_is_absent(&views[3]) && us_view_is_absent(&views[9]);
-    work.wants_input = !us_view_is_absent(&views[8]) || !us_view_is_absent(&views[9]);
-    run_ranges(&work, differentiate_range);
+    run_ranges(&work, turns ? differentiate_columns : differentiate_range);
     if (!work.out_of_memory) {
         store_sums(&work, &views[11], 0);
         store_sums(&work, &views[10], count);
