@@ -105,19 +105,22 @@ static Series series_of(const View *view)
     return series;
 }
 
-static float series_load(const Series *series, int64_t at)
+/* Statistics of NORMAL_COLUMNS lines are stored and loaded together. */
+static void store_statistics(const Series *series, int64_t at, int64_t count, const double *values)
 {
-    float value = 0;
-    us_axes_load(&series->axes, 0, series->view.data, series->view.dtype, at, 1, LANE_FLOAT, &value);
-    return value;
+    float rounded[NORMAL_COLUMNS];
+    for (int64_t i = 0; i < count; i++) {
+        rounded[i] = (float)values[i];
+    }
+    if (!us_view_is_absent(&series->view)) {
+        us_axes_store(&series->axes, 0, series->view.data, series->view.dtype, at, count, LANE_FLOAT, rounded);
+    }
 }
 
-static void series_store(const Series *series, int64_t at, double value)
+static void load_statistics(const Series *series, int64_t at, int64_t count, float *values)
 {
-    const float rounded = (float)value;
-    if (!us_view_is_absent(&series->view)) {
-        us_axes_store(&series->axes, 0, series->view.data, series->view.dtype, at, 1, LANE_FLOAT, &rounded);
-    }
+    memset(values, 0, NORMAL_COLUMNS * sizeof *values);
+    us_axes_load(&series->axes, 0, series->view.data, series->view.dtype, at, count, LANE_FLOAT, values);
 }
 
 /* A parameter as float32: `fallback` where it is absent. */
@@ -151,15 +154,30 @@ typedef struct Segment {
     Parameters by; /* from the first on */
 } Segment;
 
-static Segment segment_at(const Work *work, int64_t position, int64_t limit)
+/* Where elements stand among the parameters: what is left of the run, or of all parameters where each element has its own. A
+ * division for every segment would take as long as a short one. */
+typedef struct Cursor {
+    int64_t first, left;
+} Cursor;
+
+static Cursor cursor_at(const Normalize *norm, int64_t position)
+{
+    const int64_t run = norm->parameter_run, first = position / run % norm->parameter_count;
+    return (Cursor){first, run == 1 ? norm->parameter_count - first : run - position % run};
+}
+
+static Segment next_segment(const Work *work, Cursor *cursor, int64_t limit)
 {
     const Normalize *norm = &work->norm;
-    const int64_t first = position / norm->parameter_run % norm->parameter_count;
-    const int64_t left = norm->parameter_run == 1 ? norm->parameter_count - first
-                                                  : norm->parameter_run - position % norm->parameter_run;
-    limit = limit < TILE ? limit : TILE;
-    return (Segment){first, left < limit ? left : limit,
-                     {work->scale + first, work->offset + first, norm->parameter_run == 1}};
+    const bool each = norm->parameter_run == 1;
+    const int64_t first = cursor->first, count = smaller(cursor->left, smaller(limit, TILE));
+    cursor->left -= count;
+    cursor->first += each ? count : cursor->left == 0;
+    if (cursor->left == 0) {
+        cursor->left = each ? norm->parameter_count : norm->parameter_run;
+        cursor->first = cursor->first == norm->parameter_count ? 0 : cursor->first;
+    }
+    return (Segment){first, count, {work->scale + first, work->offset + first, each}};
 }
 
 static LineNumbers line_numbers(double mean, double inverse)
@@ -255,29 +273,12 @@ static void turn_back(const Work *work, int k, int64_t line, int64_t count, cons
     us_transpose(place_of(&work->tensors, k, line * length), length * size, columns, row, length, count, size);
 }
 
-static void store_statistics(const Series *series, int64_t at, int64_t count, const double *values)
-{
-    float rounded[NORMAL_COLUMNS];
-    for (int64_t i = 0; i < count; i++) {
-        rounded[i] = (float)values[i];
-    }
-    if (!us_view_is_absent(&series->view)) {
-        us_axes_store(&series->axes, 0, series->view.data, series->view.dtype, at, count, LANE_FLOAT, rounded);
-    }
-}
-
-static void load_statistics(const Series *series, int64_t at, int64_t count, float *values)
-{
-    memset(values, 0, NORMAL_COLUMNS * sizeof *values);
-    us_axes_load(&series->axes, 0, series->view.data, series->view.dtype, at, count, LANE_FLOAT, values);
-}
-
 /* ---- forwards ---- */
 
 enum { FORWARD_BIAS = 2, FORWARD_SUM, FORWARD_Y };
 
 /* Tile by tile around one of its elements, then put together: in float64 nothing cancels that matters. */
-static LineNumbers find_statistics(const Work *work, int64_t line, const void *x)
+static LineNumbers find_statistics(const Work *work, int64_t line, const void *x, double *line_mean, double *line_inverse)
 {
     const int64_t count = work->norm.line;
     double mean = 0, square = 0;
@@ -297,17 +298,17 @@ static LineNumbers find_statistics(const Work *work, int64_t line, const void *x
         square += (own > 0 || own != own ? own : 0) + away * away * (double)i * share;
     }
     const double inverse = 1 / sqrt(square / (double)count + work->norm.epsilon);
-    series_store(&work->mean, line, mean);
-    series_store(&work->inverse, line, inverse);
+    *line_mean = mean;
+    *line_inverse = inverse;
     return line_numbers(mean, inverse);
 }
 
-static void write_line(const Work *work, int64_t begin, const void *x, LineNumbers numbers)
+static void write_line(const Work *work, int64_t begin, const void *x, LineNumbers numbers, Cursor *cursor)
 {
     const Tensors *tensors = &work->tensors;
     float tile[TILE];
     for (int64_t i = 0; i < work->norm.line;) {
-        const Segment at = segment_at(work, begin + i, work->norm.line - i);
+        const Segment at = next_segment(work, cursor, work->norm.line - i);
         void *y = tensors->packed[FORWARD_Y] ? (void *)place_of(tensors, FORWARD_Y, begin + i) : tile;
         work->loops->find_normal(y, element(tensors, x, i), at.count, numbers, at.by,
                                  ahead_of(tensors, FORWARD_Y, begin + i));
@@ -321,6 +322,22 @@ static void write_line(const Work *work, int64_t begin, const void *x, LineNumbe
     }
 }
 
+static void normalize_lines(const Work *work, int64_t first, int64_t lines, float *space, Cursor *cursor)
+{
+    double means[NORMAL_COLUMNS], inverses[NORMAL_COLUMNS];
+    for (int64_t k = 0; k < lines; k++) {
+        const int64_t line = first + k, begin = line * work->norm.line;
+        const void *x = line_of_input(work, FORWARD_BIAS, begin, space);
+        const LineNumbers numbers = find_statistics(work, line, x, &means[k], &inverses[k]);
+        if (is_given(&work->tensors, FORWARD_SUM)) {
+            store(&work->tensors, FORWARD_SUM, begin, work->norm.line, x);
+        }
+        write_line(work, begin, x, numbers, cursor);
+    }
+    store_statistics(&work->mean, first, lines, means);
+    store_statistics(&work->inverse, first, lines, inverses);
+}
+
 static void normalize_range(void *context, int64_t range)
 {
     Work *work = context;
@@ -329,14 +346,10 @@ static void normalize_range(void *context, int64_t range)
         __atomic_store_n(&work->out_of_memory, true, __ATOMIC_RELAXED);
         return;
     }
-    for (int64_t line = range * work->range_lines; line < end_of_range(work, range); line++) {
-        const int64_t begin = line * work->norm.line;
-        const void *x = line_of_input(work, FORWARD_BIAS, begin, space);
-        const LineNumbers numbers = find_statistics(work, line, x);
-        if (is_given(&work->tensors, FORWARD_SUM)) {
-            store(&work->tensors, FORWARD_SUM, begin, work->norm.line, x);
-        }
-        write_line(work, begin, x, numbers);
+    const int64_t first = range * work->range_lines, end = end_of_range(work, range);
+    Cursor cursor = cursor_at(&work->norm, first * work->norm.line);
+    for (int64_t line = first; line < end; line += NORMAL_COLUMNS) {
+        normalize_lines(work, line, smaller(end - line, NORMAL_COLUMNS), space, &cursor);
     }
     us_scratch_give_back(space);
 }
@@ -348,7 +361,7 @@ static void normalize_columns(void *context, int64_t range)
     double means[NORMAL_COLUMNS], inverses[NORMAL_COLUMNS];
     const int64_t end = end_of_range(work, range);
     for (int64_t line = range * work->range_lines; line < end; line += NORMAL_COLUMNS) {
-        const int64_t count = end - line < NORMAL_COLUMNS ? end - line : NORMAL_COLUMNS;
+        const int64_t count = smaller(end - line, NORMAL_COLUMNS);
         turn(work, IN_X, line, count, columns);
         work->loops->normal_columns(columns, work->norm.line, work->norm.centred, work->norm.epsilon,
                                     parameters_of_columns(work), means, inverses);
@@ -414,7 +427,8 @@ KernelStatus us_normalize(const View *views, const void *attributes)
 enum { BACKWARD_DY = 2, BACKWARD_PASSED, BACKWARD_FIRST, BACKWARD_SECOND };
 
 /* dy of a line, times the activation's slope. */
-static const void *line_of_slopes(const Work *work, int64_t begin, const void *x, LineNumbers numbers, float *space)
+static const void *line_of_slopes(const Work *work, int64_t begin, const void *x, LineNumbers numbers, float *space,
+                                  Cursor cursor)
 {
     const Tensors *tensors = &work->tensors;
     if (tensors->packed[BACKWARD_DY] && !work->norm.activated) {
@@ -422,7 +436,7 @@ static const void *line_of_slopes(const Work *work, int64_t begin, const void *x
     }
     load(tensors, BACKWARD_DY, begin, work->norm.line, space);
     for (int64_t i = 0; work->norm.activated && i < work->norm.line;) {
-        const Segment at = segment_at(work, begin + i, work->norm.line - i);
+        const Segment at = next_segment(work, &cursor, work->norm.line - i);
         float tile[TILE];
         work->loops->find_normal(tile, element(tensors, x, i), at.count, numbers, at.by,
                                  ahead_of(tensors, BACKWARD_FIRST, begin + i));
@@ -452,13 +466,14 @@ static void store_gradient(const Work *work, int64_t begin, int64_t count, float
 }
 
 /* What is subtracted from the gradient of a line. */
-static Means sum_line(const Work *work, int64_t begin, const void *x, const void *dy, LineNumbers numbers, double *partial)
+static Means sum_line(const Work *work, int64_t begin, const void *x, const void *dy, LineNumbers numbers, double *partial,
+                      Cursor *cursor)
 {
     const Tensors *tensors = &work->tensors;
     const int64_t count = work->norm.line;
     Slopes slopes = {.for_offset = NULL};
     for (int64_t i = 0; i < count;) {
-        const Segment at = segment_at(work, begin + i, count - i);
+        const Segment at = next_segment(work, cursor, count - i);
         const Ahead read[] = {ahead_of(tensors, IN_X, begin + i), ahead_of(tensors, BACKWARD_DY, begin + i)};
         slopes.for_offset = partial + at.first;
         slopes.for_scale = slopes.for_offset + work->norm.parameter_count;
@@ -469,18 +484,18 @@ static Means sum_line(const Work *work, int64_t begin, const void *x, const void
                    (float)(us_sum_of_parts(slopes.products) / (double)count)};
 }
 
-static void differentiate_line(const Work *work, int64_t line, float *spaces, double *partial)
+static void differentiate_line(const Work *work, int64_t line, LineNumbers numbers, float *spaces, double *partial,
+                               Cursor *cursor)
 {
     const Tensors *tensors = &work->tensors;
     const int64_t count = work->norm.line, begin = line * count;
-    const double mean = work->norm.centred ? (double)series_load(&work->mean, line) : 0;
-    const LineNumbers numbers = line_numbers(mean, (double)series_load(&work->inverse, line));
+    Cursor again = *cursor;
     const void *x = line_of_input(work, -1, begin, spaces);
-    const void *dy = line_of_slopes(work, begin, x, numbers, spaces + count);
-    const Means means = sum_line(work, begin, x, dy, numbers, partial);
+    const void *dy = line_of_slopes(work, begin, x, numbers, spaces + count, *cursor);
+    const Means means = sum_line(work, begin, x, dy, numbers, partial, cursor);
     float tile[TILE];
     for (int64_t i = 0; work->wants_input && i < count;) {
-        const Segment at = segment_at(work, begin + i, count - i);
+        const Segment at = next_segment(work, &again, count - i);
         void *dx = work->stores_directly ? (void *)place_of(tensors, BACKWARD_FIRST, begin + i) : tile;
         work->loops->find_gradient(dx, element(tensors, dy, i), element(tensors, x, i), at.count, numbers, at.by, means,
                                    ahead_of(tensors, BACKWARD_FIRST, begin + i));
@@ -489,6 +504,15 @@ static void differentiate_line(const Work *work, int64_t line, float *spaces, do
         }
         i += at.count;
     }
+}
+
+/* `means` stay as they are where nothing is centred. */
+static void load_line_numbers(const Work *work, int64_t line, int64_t count, float *means, float *inverses)
+{
+    if (work->norm.centred) {
+        load_statistics(&work->mean, line, count, means);
+    }
+    load_statistics(&work->inverse, line, count, inverses);
 }
 
 static void differentiate_range(void *context, int64_t range)
@@ -502,8 +526,14 @@ static void differentiate_range(void *context, int64_t range)
     }
     double *partial = work->partial + 2 * range * parameters;
     memset(partial, 0, 2 * (size_t)parameters * sizeof *partial);
-    for (int64_t line = range * work->range_lines; line < end_of_range(work, range); line++) {
-        differentiate_line(work, line, spaces, partial);
+    const int64_t first = range * work->range_lines, end = end_of_range(work, range);
+    Cursor cursor = cursor_at(&work->norm, first * work->norm.line);
+    float means[NORMAL_COLUMNS] = {0}, inverses[NORMAL_COLUMNS];
+    for (int64_t line = first, k = 0; line < end; line++, k = (k + 1) % NORMAL_COLUMNS) {
+        if (k == 0) {
+            load_line_numbers(work, line, smaller(end - line, NORMAL_COLUMNS), means, inverses);
+        }
+        differentiate_line(work, line, (LineNumbers){means[k], 0, inverses[k]}, spaces, partial, &cursor);
     }
     us_scratch_give_back(spaces);
 }
@@ -517,13 +547,10 @@ static void differentiate_columns(void *context, int64_t range)
     float means[NORMAL_COLUMNS] = {0}, inverses[NORMAL_COLUMNS];
     memset(parts, 0, 2 * (size_t)parameters * sizeof *parts);
     for (int64_t line = range * work->range_lines; line < end; line += NORMAL_COLUMNS) {
-        const int64_t count = end - line < NORMAL_COLUMNS ? end - line : NORMAL_COLUMNS;
+        const int64_t count = smaller(end - line, NORMAL_COLUMNS);
         turn(work, IN_X, line, count, x);
         turn(work, BACKWARD_DY, line, count, dy);
-        if (work->norm.centred) {
-            load_statistics(&work->mean, line, count, means);
-        }
-        load_statistics(&work->inverse, line, count, inverses);
+        load_line_numbers(work, line, count, means, inverses);
         work->loops->gradient_columns(dy, x, work->norm.line, work->norm.centred, means, inverses, parameters_of_columns(work),
                                       parts[0], parts[parameters]);
         if (work->wants_input) {
