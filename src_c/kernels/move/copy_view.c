@@ -458,3 +458,17 @@ void us_copy_view(const View *to, const View *from)
     move.piece = (PIECE_BYTES / move.element + run - 1) / run * run;
     us_parallel((move.count + move.piece - 1) / move.piece, copy_piece, &move);
 }
+
+void us_fill_view(const View *target, const void *element)
+{
+    View repeated = *target;
+    repeated.data = (void *)(uintptr_t)element;
+    memset(repeated.strides, 0, sizeof repeated.strides);
+    us_copy_view(target, &repeated);
+}
+
+void us_clear_view(const View *target)
+{
+    static const _Alignas(16) unsigned char zero[16]; /* in every type */
+    us_fill_view(target, zero);
+}
