@@ -253,8 +253,8 @@ US_ALWAYS_INLINE void transpose_at(char *to, int64_t to_row, const char *from, i
     }
 }
 
-/* `tall` rows at a time. The last ones overlap the ones before. The next tile, which continues the rows of `from`, is asked for
- * meanwhile: so many rows at once are more than the processor follows by itself. */
+/* `tall` rows at a time. The last ones overlap the ones before. The next tile, which continues the rows of `from`, is
+ * asked for meanwhile: so many rows at once are more than the processor follows by itself. */
 US_ALWAYS_INLINE void transpose_in_squares(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
                                            int64_t columns, int64_t tall, int size)
 {
@@ -285,8 +285,8 @@ static bool fit_the_cache(int64_t rows, int64_t row_bytes)
 }
 
 /* to[c][r] = from[r][c] for elements that follow each other in the rows of both. */
-US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
-                                int size)
+US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
+                                int64_t columns, int size)
 {
     const int64_t side = 16 / size, tall = side * SQUARES;
     if (rows >= tall && columns >= side && fit_the_cache(tall, from_row)) {

@@ -55,12 +55,11 @@ typedef struct NormalLoops {
     /* dx = (g - means.slope - u * means.product) * inverse */
     void (*find_gradient)(void *dx, const void *dy, const void *x, int64_t count, LineNumbers line, Parameters by,
                           Means means, Ahead written);
-    /* Lines side by side, in place: x becomes v, dy becomes dx. A mean has no rest there that nobody gave, and the sums for the
-     * parameters have LANES parts each. */
+    /* Lines side by side, in place: x becomes v, dy becomes dx. Sums for the parameters have LANES parts each. */
     void (*normal_columns)(void *x, int64_t line, bool centred, double epsilon, Parameters by, double *means,
                            double *inverses);
-    void (*gradient_columns)(void *dy, const void *x, int64_t line, bool centred, const float *means, const float *inverses,
-                             Parameters by, double *for_offset, double *for_scale);
+    void (*gradient_columns)(void *dy, const void *x, int64_t line, bool centred, const float *means,
+                             const float *inverses, Parameters by, double *for_offset, double *for_scale);
 } NormalLoops;
 
 /* NULL: the type is none of float32, float16 and bfloat16. */

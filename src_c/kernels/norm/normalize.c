@@ -154,8 +154,8 @@ typedef struct Segment {
     Parameters by; /* from the first on */
 } Segment;
 
-/* Where elements stand among the parameters: what is left of the run, or of all parameters where each element has its own. A
- * division for every segment would take as long as a short one. */
+/* Where elements stand among the parameters: what is left of the run, or of all parameters where each element has its
+ * own. A division for every segment would take as long as a short one. */
 typedef struct Cursor {
     int64_t first, left;
 } Cursor;
@@ -234,22 +234,23 @@ static int64_t end_of_range(const Work *work, int64_t range)
 
 /* ---- short lines, side by side ---- */
 
-/* Whether elements of lines are all that the loops see, and the lines have the same parameters. */
-static bool are_turned(const Work *work, int k_bias, int k_other)
+/* Whether elements of short lines are all that the loops see, and the lines have the same parameters: then ranges are of
+ * whole columns. */
+static bool turn_lines(Work *work, int k_bias, int k_other)
 {
     const Normalize *norm = &work->norm;
     const Tensors *tensors = &work->tensors;
     const bool same = norm->parameter_count == 1 || (norm->parameter_run == 1 && norm->parameter_count == norm->line);
-    return same && norm->line * (int64_t)us_dtype_size(tensors->dtype) < SHORT_LINE && work->lines >= NORMAL_COLUMNS &&
-           tensors->packed[IN_X] && tensors->packed[k_other] && !is_given(tensors, IN_ADDED) && norm->factor == 1 &&
-           !norm->activated && (k_bias < 0 || !is_given(tensors, k_bias));
-}
-
-/* Ranges of whole columns. */
-static void widen_ranges(Work *work)
-{
+    const int64_t bytes = norm->line * (int64_t)us_dtype_size(tensors->dtype);
+    const bool are_short = bytes < SHORT_LINE && work->lines >= NORMAL_COLUMNS;
+    const bool changes = is_given(tensors, IN_ADDED) || norm->factor != 1 || norm->activated ||
+                         (k_bias >= 0 && is_given(tensors, k_bias));
+    if (!same || !are_short || changes || !tensors->packed[IN_X] || !tensors->packed[k_other]) {
+        return false;
+    }
     work->range_lines = ceiling(work->range_lines, NORMAL_COLUMNS) * NORMAL_COLUMNS;
     work->ranges = ceiling(work->lines, work->range_lines);
+    return true;
 }
 
 static Parameters parameters_of_columns(const Work *work)
@@ -260,7 +261,8 @@ static Parameters parameters_of_columns(const Work *work)
 /* `count` lines from a tensor side by side, and back. Lines that are not there are 0. */
 static void turn(const Work *work, int k, int64_t line, int64_t count, void *columns)
 {
-    const int64_t length = work->norm.line, size = (int64_t)us_dtype_size(work->tensors.dtype), row = NORMAL_COLUMNS * size;
+    const int64_t length = work->norm.line, size = (int64_t)us_dtype_size(work->tensors.dtype);
+    const int64_t row = NORMAL_COLUMNS * size;
     if (count < NORMAL_COLUMNS) {
         memset(columns, 0, (size_t)(length * row));
     }
@@ -269,7 +271,8 @@ static void turn(const Work *work, int k, int64_t line, int64_t count, void *col
 
 static void turn_back(const Work *work, int k, int64_t line, int64_t count, const void *columns)
 {
-    const int64_t length = work->norm.line, size = (int64_t)us_dtype_size(work->tensors.dtype), row = NORMAL_COLUMNS * size;
+    const int64_t length = work->norm.line, size = (int64_t)us_dtype_size(work->tensors.dtype);
+    const int64_t row = NORMAL_COLUMNS * size;
     us_transpose(place_of(&work->tensors, k, line * length), length * size, columns, row, length, count, size);
 }
 
@@ -278,7 +281,8 @@ static void turn_back(const Work *work, int k, int64_t line, int64_t count, cons
 enum { FORWARD_BIAS = 2, FORWARD_SUM, FORWARD_Y };
 
 /* Tile by tile around one of its elements, then put together: in float64 nothing cancels that matters. */
-static LineNumbers find_statistics(const Work *work, int64_t line, const void *x, double *line_mean, double *line_inverse)
+static LineNumbers find_statistics(const Work *work, int64_t line, const void *x, double *line_mean,
+                                   double *line_inverse)
 {
     const int64_t count = work->norm.line;
     double mean = 0, square = 0;
@@ -413,10 +417,7 @@ KernelStatus us_normalize(const View *views, const void *attributes)
     work.offset = parameters + count;
     work.mean = series_of(&views[7]);
     work.inverse = series_of(&views[8]);
-    const bool turns = are_turned(&work, FORWARD_BIAS, FORWARD_Y) && !is_given(&work.tensors, FORWARD_SUM);
-    if (turns) {
-        widen_ranges(&work);
-    }
+    const bool turns = !is_given(&work.tensors, FORWARD_SUM) && turn_lines(&work, FORWARD_BIAS, FORWARD_Y);
     run_ranges(&work, turns ? normalize_columns : normalize_range);
     us_scratch_give_back(parameters);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
@@ -466,8 +467,8 @@ static void store_gradient(const Work *work, int64_t begin, int64_t count, float
 }
 
 /* What is subtracted from the gradient of a line. */
-static Means sum_line(const Work *work, int64_t begin, const void *x, const void *dy, LineNumbers numbers, double *partial,
-                      Cursor *cursor)
+static Means sum_line(const Work *work, int64_t begin, const void *x, const void *dy, LineNumbers numbers,
+                      double *partial, Cursor *cursor)
 {
     const Tensors *tensors = &work->tensors;
     const int64_t count = work->norm.line;
@@ -551,8 +552,8 @@ static void differentiate_columns(void *context, int64_t range)
         turn(work, IN_X, line, count, x);
         turn(work, BACKWARD_DY, line, count, dy);
         load_line_numbers(work, line, count, means, inverses);
-        work->loops->gradient_columns(dy, x, work->norm.line, work->norm.centred, means, inverses, parameters_of_columns(work),
-                                      parts[0], parts[parameters]);
+        work->loops->gradient_columns(dy, x, work->norm.line, work->norm.centred, means, inverses,
+                                      parameters_of_columns(work), parts[0], parts[parameters]);
         if (work->wants_input) {
             turn_back(work, BACKWARD_FIRST, line, count, dy);
         }
@@ -616,10 +617,7 @@ KernelStatus us_normalize_backward(const View *views, const void *attributes)
     work.stores_directly = work.tensors.packed[BACKWARD_FIRST] && work.norm.factor == 1 &&
                            us_view_is_absent(&views[3]) && us_view_is_absent(&views[9]);
     work.wants_input = !us_view_is_absent(&views[8]) || !us_view_is_absent(&views[9]);
-    const bool turns = are_turned(&work, -1, BACKWARD_DY) && (work.stores_directly || !work.wants_input);
-    if (turns) {
-        widen_ranges(&work);
-    }
+    const bool turns = (work.stores_directly || !work.wants_input) && turn_lines(&work, -1, BACKWARD_DY);
     const size_t sums = us_scratch_bytes(us_scratch_count(count, work.ranges + 1), 2 * sizeof(double));
     char *cursor = us_scratch_take(sums + 2 * us_scratch_bytes(count, sizeof(float))), *block = cursor;
     if (block == NULL) {

@@ -17,10 +17,10 @@
 enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 
 /* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are
- * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW elements, or
- * SHORT_TURNED_ROW bytes of one type, are handled as columns, which fill the vectors. PIECE is the least worth of parallel
- * work. Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES: runs of memory
- * would get too short. Where nothing is kept of whole groups they are RUN_COLUMNS wide. */
+ * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW elements,
+ * or SHORT_TURNED_ROW bytes of one type, are handled as columns, which fill the vectors. PIECE is the least worth of
+ * parallel work. Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES:
+ * runs of memory would get too short. Where nothing is kept of whole groups they are RUN_COLUMNS wide. */
 enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
        SHORT_TURNED_ROW = 512, PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
        COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, RUN_COLUMNS = 256, BLOCKS_OF_THREAD = 4,
