@@ -21,6 +21,7 @@ enum {
     TABLE_LIMIT = 256,
     TABLE_LEAST = 16,
     FEW_ROWS = 4,
+    NEAR_ROW = 2048, /* bytes */
 };
 
 static int64_t magnitude(int64_t stride)
@@ -232,11 +233,12 @@ US_ALWAYS_INLINE void transpose_in_squares(char *to, int64_t to_row, const char 
     }
 }
 
-/* Whether half the nearest cache, of 8 lines at each of 64 places, holds a line of so many rows. */
+/* Whether half the nearest cache, of 8 lines at each of 64 places, holds a line of so many rows, which are so near each other
+ * that a processor fetches them as one stream. */
 static bool fit_the_cache(int64_t rows, int64_t row_bytes)
 {
     const int64_t places_bytes = 64 * CACHE_LINE_BYTES, step = smaller(row_bytes & -row_bytes, places_bytes);
-    return rows * step <= 8 / 2 * places_bytes;
+    return magnitude(row_bytes) <= NEAR_ROW && rows * step <= 8 / 2 * places_bytes;
 }
 
 /* to[c][r] = from[r][c] for elements that follow each other in the rows of both. */
