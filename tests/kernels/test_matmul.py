@@ -102,7 +102,8 @@ def scale_of(a, b, c):
     return np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64) + np.abs(c)
 
 
-@pytest.mark.parametrize("dtype, size", [*itertools.product(FLOATS, SIZES), ("float32", (70, 300, 130))], ids=str)
+@pytest.mark.parametrize("dtype, size", [*itertools.product(FLOATS, SIZES), ("float32", (70, 300, 130)),
+                                         *(("float32", size) for size in FEW_ROWS)], ids=str)
 def test_layouts(dtype, size):
     m, n, k = size
     alpha, beta = (1.5 - 0.5j, 0.5 + 1j) if "complex" in dtype else (1.5, -0.5)

@@ -19,7 +19,8 @@ bool us_few_rows_take(const Matmul *product)
     const bool is_half = b->dtype == DTYPE_FLOAT16 || b->dtype == DTYPE_BFLOAT16;
     const int64_t line = b->row == 1 ? product->k : b->column == 1 ? product->n : 0;
     const int64_t most = line < PART ? MOST_OF_SHORT : us_bf16_takes(product->a.dtype, b->dtype) ? MOST_BESIDE_TILES : MOST_ROWS;
-    return product->compute == DTYPE_FLOAT32 && is_half && product->m <= most && line >= LEAST;
+    const bool pays = is_half ? line >= LEAST : b->dtype == DTYPE_FLOAT32 && line >= PART && product->m > 1; /* BLAS has one */
+    return product->compute == DTYPE_FLOAT32 && pays && product->m <= most;
 }
 
 int64_t us_few_rows_stride(int64_t depth)
@@ -27,36 +28,47 @@ int64_t us_few_rows_stride(int64_t depth)
     return ceiling(depth, SUM_LANES) * SUM_LANES;
 }
 
-static const uint16_t *number_at(const Matrix *b, int64_t row, int64_t column)
+static const char *number_at(const Matrix *b, int64_t row, int64_t column)
 {
-    return (const uint16_t *)b->data + row * b->row + column * b->column;
+    return (const char *)b->data + (row * b->row + column * b->column) * (int64_t)us_dtype_size(b->dtype);
 }
 
+/* Floats of some lines, `pitch` apart. */
+typedef struct Lines {
+    const float *values;
+    int64_t pitch;
+} Lines;
+
 /* `count` numbers of some lines, `step` elements apart, of which only `left` are there: the others, and what is behind them
- * up to whole sums, are zeros. */
-static void load_lines(float *lines, const Matrix *b, const uint16_t *from, int64_t step, int64_t left, int64_t count)
+ * up to whole sums, are zeros. Where nothing is converted or missing, they are where they lie. */
+static Lines load_lines(float *memory, const Matrix *b, const char *from, int64_t step, int64_t left, int64_t count)
 {
-    const int64_t pitch = us_few_rows_stride(count);
-    if (step == pitch && count == pitch && left >= TOGETHER) {
-        us_load_float(lines, from, b->dtype, 1, TOGETHER * count);
-        return;
+    const int64_t pitch = us_few_rows_stride(count), size = (int64_t)us_dtype_size(b->dtype);
+    const bool whole = count == pitch && left >= TOGETHER;
+    if (whole && b->dtype == DTYPE_FLOAT32) {
+        return (Lines){(const float *)(const void *)from, step};
     }
-    for (int64_t line = 0; line < TOGETHER; line++, from += step, lines += pitch) {
+    if (whole && step == pitch) {
+        us_load_float(memory, from, b->dtype, 1, TOGETHER * count);
+        return (Lines){memory, pitch};
+    }
+    for (int64_t line = 0; line < TOGETHER; line++, from += step * size) {
         const int64_t here = line < left ? count : 0;
-        for (int64_t i = 0; line + AHEAD < left && i < count; i += CACHE_LINE_BYTES / (int64_t)sizeof *from) {
-            __builtin_prefetch(from + AHEAD * step + i);
+        float *to = memory + line * pitch;
+        for (int64_t byte = 0; line + AHEAD < left && byte < count * size; byte += CACHE_LINE_BYTES) {
+            __builtin_prefetch(from + AHEAD * step * size + byte);
         }
-        us_load_float(lines, from, b->dtype, 1, here);
-        memset(lines + here, 0, (size_t)(pitch - here) * sizeof *lines);
+        us_load_float(to, from, b->dtype, 1, here);
+        memset(to + here, 0, (size_t)(pitch - here) * sizeof *to);
     }
+    return (Lines){memory, pitch};
 }
 
 /* ---- lines along the depth --------------------------------------------------------------------------------------- */
 
 /* lanes[line][i % SUM_LANES] += a[i] * lines[line][i] */
-static void add_products(float *lanes, const float *a, const float *lines, int64_t count)
+static void add_products(float *lanes, const float *a, Lines lines, int64_t count)
 {
-    const int64_t pitch = us_few_rows_stride(count);
     Part sums[TOGETHER][PARTS];
     memcpy(sums, lanes, sizeof sums);
     for (int64_t i = 0; i < count; i += SUM_LANES) {
@@ -66,7 +78,7 @@ static void add_products(float *lanes, const float *a, const float *lines, int64
             const Part of_a = *(const Part *)(a + at);
 #pragma GCC unroll 4
             for (int line = 0; line < TOGETHER; line++) {
-                sums[line][part] += of_a * *(const Part *)(lines + line * pitch + at);
+                sums[line][part] += of_a * *(const Part *)(lines.values + line * lines.pitch + at);
             }
         }
     }
@@ -88,13 +100,14 @@ static float sum_of(const float *lanes)
 /* The sums of all rows with columns first … first + count - 1. */
 static void sum_along(const Sizes *sizes, const float *a, const Matrix *b, int64_t first, int64_t count, float *sums)
 {
-    float lines[TOGETHER * PART];
+    float memory[TOGETHER * PART];
     for (int64_t column = 0; column < count; column += TOGETHER) {
         float lanes[MOST_ROWS][TOGETHER * SUM_LANES];
         memset(lanes, 0, (size_t)sizes->m * sizeof *lanes);
         for (int64_t k = 0; k < sizes->k; k += PART) {
             const int64_t part = smaller(PART, sizes->k - k);
-            load_lines(lines, b, number_at(b, k, first + column), b->column, count - column, part);
+            const char *from = number_at(b, k, first + column);
+            const Lines lines = load_lines(memory, b, from, b->column, count - column, part);
             for (int64_t i = 0; i < sizes->m; i++) {
                 add_products(lanes[i], a + i * us_few_rows_stride(sizes->k) + k, lines, part);
             }
@@ -109,14 +122,13 @@ static void sum_along(const Sizes *sizes, const float *a, const Matrix *b, int64
 
 /* ---- lines across the depth -------------------------------------------------------------------------------------- */
 
-static void add_lines(float *restrict sums, const float *a, const float *lines, int64_t count)
+static void add_lines(float *restrict sums, const float *a, Lines lines, int64_t count)
 {
-    const int64_t pitch = us_few_rows_stride(count);
     for (int64_t i = 0; i < count; i += PART_LANES) {
         Part sum = *(Part *)(sums + i);
 #pragma GCC unroll 4
         for (int line = 0; line < TOGETHER; line++) {
-            sum += a[line] * *(const Part *)(lines + line * pitch + i);
+            sum += a[line] * *(const Part *)(lines.values + line * lines.pitch + i);
         }
         *(Part *)(sums + i) = sum;
     }
@@ -124,10 +136,10 @@ static void add_lines(float *restrict sums, const float *a, const float *lines, 
 
 static void sum_across(const Sizes *sizes, const float *a, const Matrix *b, int64_t first, int64_t count, float *sums)
 {
-    float lines[TOGETHER * PART];
+    float memory[TOGETHER * PART];
     memset(sums, 0, (size_t)(sizes->m * PART) * sizeof *sums);
     for (int64_t k = 0; k < sizes->k; k += TOGETHER) {
-        load_lines(lines, b, number_at(b, k, first), b->row, sizes->k - k, count);
+        const Lines lines = load_lines(memory, b, number_at(b, k, first), b->row, sizes->k - k, count);
         for (int64_t i = 0; i < sizes->m; i++) {
             add_lines(sums + i * PART, a + i * us_few_rows_stride(sizes->k) + k, lines, count);
         }
