@@ -13,14 +13,20 @@ enum { MOST_ROWS = 8, MOST_BESIDE_TILES = 4, MOST_OF_SHORT = 2, LEAST = 128, PAR
 typedef float Part __attribute__((vector_size(REGISTER_BYTES), aligned(sizeof(float)), may_alias));
 enum { PART_LANES = REGISTER_BYTES / sizeof(float), PARTS = SUM_LANES / PART_LANES };
 
+static bool takes_floats(const Matmul *product)
+{
+    const bool long_enough = product->b.row == 1 ? product->k >= LEAST : product->b.column == 1 && product->n >= PART;
+    return long_enough && product->m > 1 && product->m <= MOST_ROWS; /* BLAS has one row of them */
+}
+
 bool us_few_rows_take(const Matmul *product)
 {
     const Matrix *b = &product->b;
-    const bool is_half = b->dtype == DTYPE_FLOAT16 || b->dtype == DTYPE_BFLOAT16;
     const int64_t line = b->row == 1 ? product->k : b->column == 1 ? product->n : 0;
     const int64_t most = line < PART ? MOST_OF_SHORT : us_bf16_takes(product->a.dtype, b->dtype) ? MOST_BESIDE_TILES : MOST_ROWS;
-    const bool pays = is_half ? line >= LEAST : b->dtype == DTYPE_FLOAT32 && line >= PART && product->m > 1; /* BLAS has one */
-    return product->compute == DTYPE_FLOAT32 && pays && product->m <= most;
+    const bool is_half = b->dtype == DTYPE_FLOAT16 || b->dtype == DTYPE_BFLOAT16;
+    return product->compute == DTYPE_FLOAT32 &&
+           (is_half ? line >= LEAST && product->m <= most : b->dtype == DTYPE_FLOAT32 && takes_floats(product));
 }
 
 int64_t us_few_rows_stride(int64_t depth)
@@ -39,29 +45,36 @@ typedef struct Lines {
     int64_t pitch;
 } Lines;
 
+static void fetch(const char *line, int64_t bytes)
+{
+    for (int64_t byte = 0; byte < bytes; byte += CACHE_LINE_BYTES) {
+        __builtin_prefetch(line + byte);
+    }
+}
+
 /* `count` numbers of some lines, `step` elements apart, of which only `left` are there: the others, and what is behind them
  * up to whole sums, are zeros. Where nothing is converted or missing, they are where they lie. */
 static Lines load_lines(float *memory, const Matrix *b, const char *from, int64_t step, int64_t left, int64_t count)
 {
     const int64_t pitch = us_few_rows_stride(count), size = (int64_t)us_dtype_size(b->dtype);
-    const bool whole = count == pitch && left >= TOGETHER;
-    if (whole && b->dtype == DTYPE_FLOAT32) {
-        return (Lines){(const float *)(const void *)from, step};
-    }
-    if (whole && step == pitch) {
+    const bool whole = count == pitch && left >= TOGETHER, direct = whole && b->dtype == DTYPE_FLOAT32;
+    if (whole && step == pitch && !direct) {
         us_load_float(memory, from, b->dtype, 1, TOGETHER * count);
         return (Lines){memory, pitch};
     }
-    for (int64_t line = 0; line < TOGETHER; line++, from += step * size) {
-        const int64_t here = line < left ? count : 0;
-        float *to = memory + line * pitch;
-        for (int64_t byte = 0; line + AHEAD < left && byte < count * size; byte += CACHE_LINE_BYTES) {
-            __builtin_prefetch(from + AHEAD * step * size + byte);
+    for (int64_t line = 0; line < TOGETHER; line++) {
+        const char *at = from + line * step * size;
+        if (line + AHEAD < left) {
+            fetch(at + AHEAD * step * size, count * size);
         }
-        us_load_float(to, from, b->dtype, 1, here);
-        memset(to + here, 0, (size_t)(pitch - here) * sizeof *to);
+        if (!direct) {
+            const int64_t here = line < left ? count : 0;
+            float *to = memory + line * pitch;
+            us_load_float(to, at, b->dtype, 1, here);
+            memset(to + here, 0, (size_t)(pitch - here) * sizeof *to);
+        }
     }
-    return (Lines){memory, pitch};
+    return direct ? (Lines){(const float *)(const void *)from, step} : (Lines){memory, pitch};
 }
 
 /* ---- lines along the depth --------------------------------------------------------------------------------------- */
@@ -87,13 +100,14 @@ static void add_products(float *lanes, const float *a, Lines lines, int64_t coun
 
 static float sum_of(const float *lanes)
 {
-    float eight[8], four[4];
-    for (int i = 0; i < 8; i++) {
-        eight[i] = lanes[i] + lanes[i + 8];
-    }
-    for (int i = 0; i < 4; i++) {
-        four[i] = eight[i] + eight[i + 4];
-    }
+    typedef float Eight __attribute__((vector_size(8 * sizeof(float))));
+    typedef float Four __attribute__((vector_size(4 * sizeof(float))));
+    Eight halves[2];
+    Four quarters[2];
+    memcpy(halves, lanes, sizeof halves);
+    const Eight eight = halves[0] + halves[1];
+    memcpy(quarters, &eight, sizeof quarters);
+    const Four four = quarters[0] + quarters[1];
     return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
