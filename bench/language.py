@@ -203,6 +203,17 @@ def gate(dtype: str):
     return called("aclnnSwiGlu", [x, -1, Out((TOKENS, WIDTH), x.dtype)], with_torch)
 
 
+def bounded_gate(dtype: str):
+    """Both halves are held softly."""
+    x, bound, limit = values(dtype, (TOKENS, 2 * WIDTH), 1), 4.0, 25.0
+
+    def with_torch():
+        a, b = to_torch(x).chunk(2, -1)
+        return lambda: bound * torch.tanh(a / bound) * torch.sigmoid(a) * (limit * torch.tanh(b / limit))
+
+    return called("aclnnSituGlu", [x, -1, bound, limit, True, Out((TOKENS, WIDTH), x.dtype)], with_torch)
+
+
 def product_of_integers(dtype: str):
     a, b = (whole((WIDTH, WIDTH), seed, -128, 128, "int8") for seed in (1, 2))
     scale, row = values("float32", (WIDTH,), 3), values("float32", (WIDTH,), 4)
@@ -289,6 +300,7 @@ def rows() -> list[Row]:
         ("quantization of rows", HALVES, dynamic_quantization, 0.0),
         ("norm of sums, quantized", HALVES, quantized_norm, 0.0),
         ("gate", [*FLOATS, "bfloat16"], gate, 0.0),
+        ("gate with bounds", [*FLOATS, "bfloat16"], bounded_gate, 0.0),
         ("gate, quantized", FLOATS, partial(quantized_gate, of_sums=False), 0.0),
         ("gate of sums, quantized", ["int32"], partial(quantized_gate, of_sums=True), 0.0),
     ):

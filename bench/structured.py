@@ -243,6 +243,18 @@ def resize(dtype: str, mode: str):
     return called("aclnnResize", [x, [1.0, 1.0, 2.0, 2.0], mode.encode(), Out((8, 64, 112, 112), x.dtype)], with_torch)
 
 
+def short_time_transform(dtype: str):
+    """Half a minute of speech, as a speech model sees it: windows of 400 samples, 160 apart."""
+    x, window = values(dtype, (1, 480_000), 1), numpy.hanning(400).astype(dtype)
+    out = Out((1, 201, 2998, 2), dtype)
+
+    def with_torch():  # has no form with a given output
+        signal, weights = to_torch(x), to_torch(window)
+        return lambda: torch.stft(signal, 400, 160, window=weights, center=False, return_complex=True)
+
+    return called("aclStft", [x, window, out, 400, 160, 400, False, True, False], with_torch)
+
+
 def rows() -> list[Row]:
     floats, label = ["float32", "float16"], "x".join(map(str, SHAPE))
     found = []
@@ -255,6 +267,7 @@ def rows() -> list[Row]:
         make = partial(picked_rows, name=name, axis=axis)
         found += shaped_rows(row, floats, f"{TOKENS >> 10}k tokens", make, 0.8, 1.0)
     found += shaped_rows("index put accumulate", floats, f"{TOKENS >> 10}k rows", index_put, 0.0, 1.0)
+    found += shaped_rows("short-time Fourier transform", ["float32"], "480000", short_time_transform)
     found += shaped_rows("deformable attention", floats, "2x1000x8x32", deformable_attention, 0.0, 1.0)
     found += shaped_rows("deformable convolution", floats, "2x64x56x56", deformable_convolution)
     for where, axis in (("inner", 1), ("outer", 0)):

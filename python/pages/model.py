@@ -237,7 +237,7 @@ LIBRARIES = ("math", "nn", "cv", "transformer")
 # What an operator's table, and one of a function of the host, may have.
 KEYS = {"parameters", "meaning", "checks", "page", "library", "dtype", "rank", "plan", "except", "result", "family", "example",
         "choice", "writes", "optional", "shape", "like", "status", "given", "unreachable", "computes", "updates", "description",
-        "asks_most", "null_items", "usual", "missing"}  # fmt: skip
+        "asks_most", "null_items", "usual", "missing", "prefix"}  # fmt: skip
 HOST_KEYS = {"host", "library", "page", "description", "rules", "choice"}
 CHECK_KEYS = {"rule", "when", "say", "break", "legal", "call", "status", "rules", "always"}
 

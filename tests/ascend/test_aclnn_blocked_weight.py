@@ -2,40 +2,12 @@
 
 import numpy as np
 
-from tests.ascend.calling import call, drawn, empty, rounded, tensor, whole
+from tests.ascend.blocks import blocked, in_line
+from tests.ascend.calling import LAYOUTS, call, drawn, empty, rounded, tensor, whole
 from tests.conformance.ascend import aclnn_support as support
-from tests.conformance.ascend import pages
-from tests.conformance.ascend.aclnn_support import Tensor, lib
+from tests.conformance.ascend.aclnn_support import lib
 
 ROUNDING = {"F32": 2.0**-22, "F16": 2.0**-11, "BF16": 2.0**-8}
-
-
-def blocks_of(values, columns):
-    """[…, columns / c, rows / 16, 16, c], with numbers around the matrix that spoil a result which reads them."""
-    *batch, m, n = values.shape
-    padded = np.full((*batch, -(-m // 16) * 16, -(-n // columns) * columns), 77.0)
-    padded[..., :m, :n] = values
-    rows = padded.reshape(*batch, padded.shape[-2] // 16, 16, padded.shape[-1] // columns, columns)
-    return np.moveaxis(rows, -2, -4)
-
-
-def blocked(values, kind, turned=False, own=False):
-    """A weight in blocks; `turned`: the transposed view of a transposed matrix; `own`: with the shape of the blocks itself."""
-    stored = blocks_of(values.swapaxes(-1, -2) if turned else values, {"F32": 8, "I8": 32}.get(kind, 16))
-    shape, strides = list(stored.shape if own else values.shape), None
-    if turned:
-        strides = support.row_major([*shape[:-2], shape[-1], shape[-2]])
-        strides[-2:] = strides[:-3:-1]
-    return Tensor(pages.KINDS[kind], stored.ravel(), shape=shape, strides=strides, storage=list(stored.shape),
-                  format=lib.ACL_FORMAT_FRACTAL_NZ)  # fmt: skip
-
-
-def in_line(values, kind, turned=False):
-    """What aclnnTransMatmulWeight leaves, with a storage shape of one dimension."""
-    stored = values.swapaxes(-1, -2) if turned else values
-    strides = support.row_major(stored.shape)
-    strides = [*strides[:-2], strides[-1], strides[-2]] if turned else strides
-    return Tensor(pages.KINDS[kind], stored.ravel(), shape=values.shape, strides=strides, format=lib.ACL_FORMAT_FRACTAL_NZ)
 
 
 def near(actual, expected, kind, terms=64):
@@ -137,3 +109,24 @@ def test_another_weight_for_the_same_executor():
     support.execute("aclnnMm", size, executor)
     near(out.values(), a @ second, "F16")
     assert lib.aclDestroyAclOpExecutor(executor) == 0
+
+
+def test_reordered_batches():
+    """Small whole numbers, so that every order of sums gives the same."""
+    for number, (b, m, k, n, kind) in enumerate([(2, 3, 16, 32, "F16"), (4, 20, 48, 16, "BF16"), (1, 1, 16, 16, "F16")]):
+        x1, x2 = whole((b, m, k), number, -4, 5), whole((b, k, n), number + 9, -4, 5)
+        product, layout = np.einsum("bmk,bkn->mbn", x1, x2), LAYOUTS[number]
+        for pieces, turned in ((1, False), (1, True), (b, True), (max(b // 2, 1), False)):
+            shape = (m, b, n) if pieces == 1 else (pieces, m, b // pieces * n)
+            expected = product.reshape(m, pieces, b // pieces * n).swapaxes(0, 1).reshape(shape)
+            for weight in (blocked(x2, kind), blocked(x2, kind, turned=True), in_line(x2, kind)):
+                own = call("TransposeBatchMatMulWeightNz", x1=tensor(x1.swapaxes(0, 1) if turned else x1, kind, layout), x2=weight, bias=None,
+                           scale=None, permX1=[1, 0, 2] if turned else [0, 1, 2], permX2=[0, 1, 2], permY=[1, 0, 2], cubeMathType=1,
+                           batchSplitFactor=pieces, out=empty(shape, kind, layout))  # fmt: skip
+                np.testing.assert_array_equal(own, rounded(expected, kind))
+        if kind == "F16":
+            scale = np.float32(np.random.default_rng(number).choice([0.25, -0.5, 1, 3], b * n))
+            own = call("TransposeBatchMatMulWeightNz", x1=tensor(x1, kind, layout), x2=blocked(x2, kind), bias=None,
+                       scale=tensor(scale.view(np.uint32).astype(np.uint64), "U64", layout), permX1=[0, 1, 2], permX2=[0, 1, 2],
+                       permY=[1, 0, 2], cubeMathType=0, batchSplitFactor=1, out=empty((m, 1, b * n), "I8", layout))  # fmt: skip
+            np.testing.assert_array_equal(own, np.clip(np.rint(product.reshape(m, 1, b * n) * scale), -128, 127))

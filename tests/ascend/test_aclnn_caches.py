@@ -260,3 +260,45 @@ def test_a_step_without_a_block(lengths, block, size):
                  3, 2, size)  # fmt: skip
     assert f"sequence 1 has {lengths[1]} tokens, and no block" in said
     assert [list(each.values()) for each in seen] == [[7, 7, 7], [8, 8, 8], lengths, [9, 9, 9]]
+
+
+def guess(seen, sampled, blocks, guesses, accepted, size, layout="row-major"):
+    put = lambda values: tensor(values, "I64", layout)
+    return call("AdvanceStepV2", inputTokens=put(seen[0]), sampledTokenIds=put(sampled), inputPositions=put(seen[1]),
+                seqLens=put(seen[2]), slotMapping=put(seen[3]), blockTables=put(blocks), specToken=put(guesses),
+                acceptedNum=put(accepted), numSeqs=len(blocks), numQueries=len(blocks), blockSize=size)  # fmt: skip
+
+
+@pytest.mark.parametrize("guesses", [1, 3])
+@pytest.mark.parametrize("size", [1, 4, 5])
+def test_a_step_of_guessed_tokens(size, guesses):
+    draw = np.random.default_rng(31)
+    sequences, width = 7, -(-30 // size)
+    blocks, accepted = draw.permutation(sequences * width).reshape(sequences, width), draw.integers(0, guesses + 1, sequences)
+    accepted[:2] = 0, guesses
+    sampled = draw.integers(0, 1 << 40, (sequences, 1 + guesses))
+    last = sampled[np.arange(sequences), accepted]
+    sampled[np.arange(1 + guesses) > accepted[:, None]] = -1
+    spec = draw.integers(0, 1 << 40, (sequences, guesses))
+    before = [draw.integers(0, 25, (sequences, 1 + guesses)) for _ in range(4)]
+    at = before[1] + 1 + accepted[:, None]
+    new = [np.concatenate([last[:, None], spec], 1), at, at + 1,
+           np.take_along_axis(blocks, at // size, 1) * size + at % size]  # fmt: skip
+    for flat in (False, True):
+        for layout in LAYOUTS:
+            seen = [each.ravel() if flat else each for each in before]
+            for own, right in zip(guess(seen, sampled, blocks, spec, accepted, size, layout), new):
+                np.testing.assert_array_equal(own, right.ravel() if flat else right)
+
+
+@pytest.mark.parametrize("position, accepted, block, sampled, said", [
+    (6, 1, 0, 5, "token 1 of sequence 1, at 6 with 1 accepted"), (1, -3, 0, 5, "gets no block"), (2**63 - 1, 0, 0, 5, "gets no block"),
+    (5, 2**63 - 1, 0, 5, "gets no block"), (5, 0, -1, 5, "gets no block"), (5, 0, 2**62, 5, "gets no block"),
+    (5, 0, 0, -1, "sequence 1 has no sampled token"), (2**63 - 2, 0, 0, 5, "gets no block")])  # fmt: skip
+def test_guessed_tokens_without_a_place(position, accepted, block, sampled, said):
+    before = [[7, 7, 7, 7], [2, 3, 2, position], [8, 8, 8, 8], [9, 9, 9, 9]]
+    seen = [tensor(values, "I64") for values in before]
+    assert said in fault("AdvanceStepV2", seen[0], tensor([[1, -1], [sampled, -1]], "I64"), *seen[1:],
+                         tensor([[0, 1], [0, block]], "I64"), tensor([[3], [4]], "I64"), tensor([0, accepted], "I64"),
+                         2, 2, 4)  # fmt: skip
+    assert [list(each.values()) for each in seen] == before

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.ascend.blocks import convolution_blocked
 from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
 from tests.conformance.ascend import pages
 
@@ -106,11 +107,12 @@ def test_integers_that_stand_for_real_numbers(case):
     for number, (kind, layout) in enumerate(itertools.product(["F16", "BF16"], LAYOUTS)):
         of_bias = ["F32", "F16", "BF16", None][number % 4]
         bias = None if of_bias is None else rounded(random.normal(0, 1, w_shape[0]), of_bias)
-        out = call("QuantConvolution", input=tensor(x, "I8", layout), weight=tensor(w, "I8", LAYOUTS[-number % 3]),
-                   bias=None if bias is None else tensor(bias, of_bias, "gaps"), scale=tensor(scale, "F32", "gaps"),
-                   offset=None, stride=stride, padding=padding, dilation=dilation, transposed=False, outputPadding=None,
-                   groups=1, offsetx=0, roundMode=None, output=empty(plain.shape, kind, layout))  # fmt: skip
-        close(out, plain + (0 if bias is None else bias.reshape(-1, 1, 1, 1)), kind)
+        for name, weight in (("", tensor(w, "I8", LAYOUTS[-number % 3])), ("WeightNz", convolution_blocked(w))):
+            out = call(f"QuantConvolution{name}", input=tensor(x, "I8", layout), weight=weight,
+                       bias=None if bias is None else tensor(bias, of_bias, "gaps"), scale=tensor(scale, "F32", "gaps"),
+                       offset=None, stride=stride, padding=padding, dilation=dilation, transposed=False, outputPadding=None,
+                       groups=1, offsetx=0, roundMode=None, output=empty(plain.shape, kind, layout))  # fmt: skip
+            close(out, plain + (0 if bias is None else bias.reshape(-1, 1, 1, 1)), kind)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -60,6 +60,22 @@ def test_gates(shape, dim):
                     np.testing.assert_array_equal(again, own)
 
 
+@pytest.mark.parametrize("beta, linear", [(1.0, 0.0), (4.0, 25.0), (-2.0, 1.5), (0.7, -3.0)])
+@pytest.mark.parametrize("left", [True, False])
+def test_bounded_gates(beta, linear, left):
+    for kind, layout, shape, dim in zip(KINDS, LAYOUTS, [(4, 6), (2, 6, 3), (3, 1026)], [1, -2, -1]):
+        x = drawn(shape, 1, kind)
+        gate, up = np.split(x, 2, dim)[:: 1 if left else -1]
+        t, s, b = np.tanh(gate / beta), sigmoid(gate), np.float64(np.float32(beta))
+        held, slope = (linear * np.tanh(up / linear), 1 - np.tanh(up / linear) ** 2) if linear > 0 else (up, 1)
+        dy = drawn(gate.shape, 2, kind)
+        given = dict(x=tensor(x, kind, layout), dim=dim, beta=beta, linearBeta=linear, activateLeft=left)
+        near(call("SituGlu", **given, out=empty(gate.shape, kind, layout)), b * t * s * held, kind)
+        parts = [dy * held * s * (1 - t * t + b * t * (1 - s)), dy * b * t * s * slope][:: 1 if left else -1]
+        near(call("SituGluGrad", gradY=tensor(dy, kind, layout), **given, out=empty(shape, kind, layout)),
+             np.concatenate(parts, dim), kind)  # fmt: skip
+
+
 def derivative(function, at):
     """By differences of the fourth order, good to 1e-10."""
     step = 2.0**-9

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.ascend.blocks import blocked, in_line
 from tests.ascend.calling import LAYOUTS, call, drawn, empty, fault, packed, random, refusal, rounded, tensor, whole
-from tests.ascend.test_aclnn_blocked_weight import blocked, in_line
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend.pages import KINDS as KINDS_OF
 from tests.conformance.ascend.pages import operators, tensor_list

@@ -720,3 +720,37 @@ def test_a_place_that_the_coalesced_values_do_not_have():
                          tensor(np.ones(4)), empty((2, 3), "I64"), values)  # fmt: skip
         assert f"index {outside} is outside" in sentence
         np.testing.assert_array_equal(values.values(), np.zeros(3))
+
+
+# ---- lists of different lengths -----------------------------------------------------------------------------------------------
+
+
+def jagged(permutation, begins, ends, size, layout="row-major"):
+    given = (tensor(values, "I32", layout) for values in (permutation, begins, ends))
+    return call("ExpandIntoJaggedPermute", **dict(zip(("permute", "inputOffset", "outputOffset"), given)), outputSize=size,
+                outputPermuteOut=tensor(np.full(size, -7), "I32", layout))  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_permutation_of_lists(layout):
+    np.testing.assert_array_equal(jagged([1, 0, 2], [0, 3, 5, 8], [0, 2, 4, 6], 6, layout), [3, 4, 0, 1, 5, 6])
+    assert jagged([], [4], [0], 0, layout).shape == (0,)
+    for lists in (1, 9, 300):
+        lengths = RANDOM.integers(0, 6, lists)
+        permutation, begins = RANDOM.permutation(lists), np.cumsum([0, *lengths])
+        ends = np.cumsum([0, *lengths[permutation]])
+        expected = np.concatenate([np.arange(begins[i], begins[i] + lengths[i]) for i in permutation])
+        np.testing.assert_array_equal(jagged(permutation, begins, ends, ends[-1], layout), expected)
+    highest = 2**31 - 1
+    np.testing.assert_array_equal(jagged([0], [highest, 0], [0, 2], 2, layout), [highest, -highest - 1])
+
+
+@pytest.mark.parametrize("permutation, ends, said", [
+    ([0, 2], [0, 1, 3], "list 1, from 1 to 3, is to be list 2 of 2"), ([-1, 0], [0, 1, 3], "list -1 of 2"),
+    ([0, 1], [0, 2, 4], "the lists lie from 0 to 4 of 3"), ([0, 1], [1, 2, 3], "from 1 to 3 of 3"),
+    ([0, 1], [0, 1, 2], "from 0 to 2 of 3"), ([0, 1], [0, 4, 3], "list 1, from 4 to 3"),
+    ([0, 1], [0, -1, 3], "list 0, from 0 to -1")])  # fmt: skip
+def test_lists_that_are_not_there(permutation, ends, said):
+    out = tensor([5, 5, 5], "I32")
+    assert said in fault("ExpandIntoJaggedPermute", tensor(permutation, "I32"), tensor([0, 1, 2], "I32"), tensor(ends, "I32"), 3, out)
+    np.testing.assert_array_equal(out.values(), [5, 5, 5])

@@ -297,3 +297,78 @@ def test_blocks_and_pages_that_are_not_there(number, page, said):
     assert lib.aclDestroyIntArray(lengths) == 0
     assert said in sentence
     assert (out.values() == 1).all()
+
+
+# ---- compressed attention ----------------------------------------------------------------------------------------------------
+
+
+def weights_of_blocks(p, step, width, blocks):
+    """Along the last axis, term by term."""
+    padded = numpy.concatenate([p, numpy.zeros((*p.shape[:-1], step * blocks))], -1)
+    terms = lambda j: [padded[..., step * j - m - n] for m in range(step) for n in range(width) if step * j - m - n >= 0]
+    return numpy.stack([sum(terms(j)) for j in range(blocks)], -1)
+
+
+COMPRESSED = [  # ends of rows and keys, heads, heads of the keys, depths, window, stride, block, count, masks
+    ([2, 5], [5, 12], 4, 2, 32, 16, 32, 16, 64, 2, False),
+    ([2, 5], [5, 12], 4, 2, 32, 16, 32, 16, 64, 2, True),
+    ([0, 140, 300], [1, 40, 100], 8, 1, 64, 48, 16, 16, 16, 1, True),  # more rows than a tile has, a block of one window
+    ([9], [70], 3, 3, 192, 128, 48, 32, 64, 32, True),  # a window that is no multiple of its stride
+    ([7, 7], [33, 80], 64, 1, 16, 16, 128, 16, 128, 5, False),
+]
+
+
+@pytest.mark.parametrize("ends, key_ends, heads, key_heads, depth, value_depth, window, stride, block, count, masked", COMPRESSED)
+@pytest.mark.parametrize("kind, layout", [*zip(["F16", "BF16", "BF16"], LAYOUTS)])
+def test_compressed_attention(kind, layout, ends, key_ends, heads, key_heads, depth, value_depth, window, stride, block, count,
+                              masked):  # fmt: skip
+    random, scale, step, width = numpy.random.default_rng(20), 0.3, block // stride, window // stride
+    q, k = drawn((ends[-1], heads, depth), 21, kind), drawn((key_ends[-1], key_heads, depth), 22, kind)
+    v = drawn((key_ends[-1], key_heads, value_depth), 23, kind)
+    rows, keys = (numpy.diff([0, *each]) for each in (ends, key_ends))
+    blocks = -(-keys // step)
+    mask, block_mask = random.random((max(rows), max(keys))) < 0.4, random.random((max(rows), max(blocks))) < 0.3
+    mask[0] = True  # a row without keys
+    block_mask[1] = True
+    own_largest, own_sums, own_y, own_blocks = call(
+        "NsaCompressAttention", query=tensor(q, kind, layout), key=tensor(k, kind, layout), value=tensor(v, kind, layout),
+        attenMaskOptional=tensor(mask, "B", layout) if masked else None,
+        topkMaskOptional=tensor(block_mask, "U8", layout) if masked else None, actualSeqQLenOptional=ends,
+        actualCmpSeqKvLenOptional=key_ends, actualSelSeqKvLenOptional=numpy.cumsum(blocks).tolist(), scaleValue=scale,
+        headNum=heads, inputLayout="TND", sparseMode=int(masked), compressBlockSize=window, compressStride=stride,
+        selectBlockSize=block, selectBlockCount=count, softmaxMaxOut=empty((ends[-1], heads, 8), "F32", layout),
+        softmaxSumOut=empty((ends[-1], heads, 8), "F32", layout),
+        attentionOutOut=empty((ends[-1], heads, value_depth), kind, layout),
+        topkIndicesOut=empty((ends[-1], key_heads, count), "I32", layout))  # fmt: skip
+    for row, end, key, key_end, many in zip([0, *ends], ends, [0, *key_ends], key_ends, blocks):
+        places = slice(row, end), slice(key, key_end)
+        keeps = ~mask[: end - row, : key_end - key] if masked else True
+        of_heads = lambda x, at: x[at].swapaxes(0, 1)[None]
+        given = of_heads(q, places[0]), of_heads(k, places[1]), of_heads(v, places[1])
+        y, largest, sums, *_ = attention(*given, numpy.zeros((1, heads, end - row, value_depth)), scale, 0, keeps, 1)
+        terms = depth * scale * 12
+        near(own_largest[places[0]], numpy.repeat(largest[0].T[..., None], 8, -1), "F32", terms)
+        near(own_sums[places[0]], numpy.repeat(sums[0].T[..., None], 8, -1), "F32", terms)
+        near(own_y[places[0]], y[0].swapaxes(0, 1), kind, terms)
+        scores = numpy.where(keeps, scale * given[0][0] @ numpy.repeat(given[1][0], heads // key_heads, 0).swapaxes(1, 2), -numpy.inf)
+        powers = numpy.exp(scores - numpy.where(numpy.isinf(largest[0]), 0, largest[0])[..., None])
+        p = (powers / numpy.where(sums[0] == 0, 1, sums[0])[..., None]).reshape(key_heads, heads // key_heads, *scores.shape[1:]).sum(1)
+        heavy = weights_of_blocks(p, step, width, many)  # [head of the keys, row, block]
+        if masked:
+            heavy = numpy.where(block_mask[: end - row, :many], -numpy.inf, heavy)
+        # A score is off by `terms` half units of 1 at most, a weight by twice that of itself; a block has each `width` times.
+        check_heaviest(own_blocks[places[0]].swapaxes(0, 1), heavy, count, heads // key_heads * width * 2 * terms * 2.0**-24)
+
+
+def check_heaviest(own, heavy, count, slack):
+    """`own` are different blocks, in descending order, and none of the others is heavier: as far as float32 can tell. Where
+    nothing weighs anything they come in order."""
+    found = numpy.take_along_axis(heavy, own.astype(int), -1)
+    assert (numpy.sort(own, -1)[..., 1:] > numpy.sort(own, -1)[..., :-1]).all()
+    assert (found[..., 1:] <= found[..., :-1] + slack).all()
+    best = -numpy.sort(-heavy, -1)[..., :count]
+    numpy.testing.assert_allclose(found, best, rtol=0, atol=slack)
+    nothing = (heavy == 0) | (heavy == -numpy.inf)
+    expected = numpy.argsort(-heavy, -1, kind="stable")[..., :count]
+    exact = nothing.all(-1)
+    numpy.testing.assert_array_equal(own[exact], expected[exact])

@@ -505,6 +505,52 @@ def test_quantize_by_groups(of_y, kind, layout):
         np.testing.assert_array_equal(y.values() if of_y == "I8" else unpacked(y, shape), expected)
 
 
+def cut_apart(y, exact, slack):
+    """Integers without their fraction: the next one only where float32 may take the exact number for a whole one's other side."""
+    y, low, high = np.asarray(y), np.trunc(exact - slack), np.trunc(exact + slack)
+    assert ((y >= np.clip(low, -128, 127)) & (y <= np.clip(high, -128, 127))).all()
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("kind", ["I8", "I32", "F16", "BF16"])
+def test_bounded_gates_of_integers(kind, left):
+    """Numbers for columns and for all, groups of rows, of which one is empty and the last one ends before the last row."""
+    forms = [((3, 8), "row-major", 4.0, 25.0), ((7, 130), "gaps", -1.5, 0.0), ((2, 3, 1040), "reversed", 1.0, 2.0)]
+    for shape, layout, beta, linear in forms if kind == "I8" else forms[:2]:
+        whole, size = kind in ("I8", "I32"), shape[-1] // 2
+        x = np.clip(np.rint(drawn(shape, 1) * 20), -128, 127) if whole else drawn(shape, 1, kind)
+        x.reshape(-1, shape[-1])[0] = 0
+        for wide in (True, False):
+            weight, bias = drawn((shape[-1],) if wide else (1,), 2) / 10, drawn((shape[-1],) if wide else (1,), 3) / 4
+            bias = np.where(np.arange(len(bias)) % 3, bias, 0) * wide  # a row of zeros stays one
+            smooth, offset = 2.0 ** np.rint(drawn((size,) if wide else (1,), 4)), drawn((size,) if wide else (1,), 5) * 4
+            of_row = 0.125 if kind == "I32" else 1.0
+            sizes = None if kind == "I8" else [2, 0, shape[0] - 3]
+            v = x * weight * of_row + bias if whole else x
+            a, b = np.split(v, 2, -1)[:: 1 if left else -1]
+            w = beta * np.tanh(a / beta) / (1 + np.exp(-a)) * (linear * np.tanh(b / linear) if linear > 0 else b)
+            if sizes is not None:
+                w[sum(sizes):] = 0
+            given = {"x": tensor(x, kind, layout), "weightScaleOptional": tensor(weight, "F32", layout),
+                     "activationScaleOptional": tensor([of_row]) if kind == "I32" else None,
+                     "biasOptional": tensor(bias, "F32", layout),
+                     "groupIndexOptional": None if sizes is None else tensor(sizes, "I64"), "beta": beta, "linearBeta": linear,
+                     "activateLeft": left}  # fmt: skip
+            blank = lambda: {"yOut": empty((*shape[:-1], size), "I8", layout), "yScaleOut": empty(shape[:-1], layout=layout)}
+            for factor in (None, smooth) if kind == "I8" else (None,):
+                y, scale = call("DequantSituQuant", **given, quantScaleOptional=None if factor is None else tensor(factor),
+                                quantOffsetOptional=None, quantTypeOptional=None if wide else "dynamic", **blank())  # fmt: skip
+                scaled = w * (1 if factor is None else factor)
+                expected = np.abs(scaled).max(-1) / 127
+                # The terms of an integer's sum are at most 2^5 times as large as what it is bounded to.
+                np.testing.assert_allclose(scale, expected, rtol=1e-4, atol=1e-7)
+                cut_apart(y, scaled / np.where(expected == 0, 1, expected)[..., None], 127 * 1e-4)
+            if kind == "I8":
+                y, _ = call("DequantSituQuant", **given, quantScaleOptional=tensor(smooth / 8), quantOffsetOptional=tensor(offset),
+                            quantTypeOptional="static", **blank())  # fmt: skip
+                cut_apart(y, w / (smooth / 8) + offset, 127 * 1e-4)
+
+
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 @pytest.mark.parametrize("shape", [(4, 2), (3, 128), (5, 300), (2, 3, 256), (2, 2, 129)], ids=str)
 def test_quantize_by_blocks(kind, shape):
@@ -522,6 +568,16 @@ def test_quantize_by_blocks(kind, shape):
         np.testing.assert_allclose(scale, expected, rtol=1e-6, atol=2.0**-149)
         step = np.repeat(np.where(expected == 0, 1, expected), 128, -1)[..., : shape[-1]]
         steps_apart(y, clipped(x / step))
+        given = dict(x=tensor(x, kind, layout), minScale=least, roundModeOptional=mode, dstType=2, rowBlockSize=1, dstTypeMax=0.0)
+        again = call("DynamicBlockQuantV2", **given, colBlockSize=128, yOut=empty(shape, "I8", layout),
+                     scaleOut=empty((*shape[:-1], count), layout=layout))  # fmt: skip
+        for own, of_first in zip(again, (y, scale)):
+            np.testing.assert_array_equal(own, of_first)
+        y, scale = call("DynamicBlockQuantV2", **given, colBlockSize=1, yOut=empty(shape, "I8", layout),
+                        scaleOut=empty(shape, layout=layout))  # fmt: skip
+        expected = np.minimum(np.abs(x) / 127, 1 / least if least else np.inf)
+        np.testing.assert_allclose(scale, expected, rtol=1e-6, atol=2.0**-149)
+        steps_apart(y, clipped(x / np.where(expected == 0, 1, expected)))
 
 
 @pytest.mark.parametrize("of_y", ["I4", "I32"])

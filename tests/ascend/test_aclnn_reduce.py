@@ -351,6 +351,23 @@ def test_equal():
     assert not call("Equal", self=nan, other=nan, out=empty((), "B"))
 
 
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_precision_compare(kind):
+    compare = lambda a, b: call("PrecisionCompare", golden=a, realdata=b, out=empty((), "U32"))
+    for shape in ((), (7,), (3, 1031), (0, 4), (1, 2, 1, 2, 1, 2, 1, 3)):
+        values = rounded(numpy.random.default_rng(4).normal(0, 1, shape), kind)
+        for layout in LAYOUTS:
+            assert compare(tensor(values, kind), tensor(values, kind, layout)) == 0
+            for place in {0, values.size // 2, values.size - 1} if values.size else ():
+                other = values.copy()
+                other.ravel()[place] *= 1 + (2.0**-23 if kind == "F32" else 2.0**-7)  # two units in the last place, at most
+                assert compare(tensor(values, kind, layout), tensor(other, kind)) == 503
+    zeros, ends = tensor([0.0, -0.0], kind), [numpy.inf, -numpy.inf]
+    assert compare(zeros, tensor([-0.0, 0.0], kind)) == 0
+    assert compare(tensor(ends, kind), tensor(ends, kind)) == 0
+    assert compare(tensor([1, numpy.nan], kind), tensor([1, numpy.nan], kind)) == 503
+
+
 @pytest.mark.parametrize("name", ["Cumsum", "CumsumV2"])
 def test_scans(name):
     for number, kind in enumerate(pages.operators()[name]["dtypes"]["out"]["910B"]):

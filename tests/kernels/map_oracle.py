@@ -344,6 +344,24 @@ def slope_and_scale(g, x, slope, exponent):
     return g * slope, np.abs(g) * np.maximum(np.abs(slope), terms)
 
 
+def bounded(x, a):
+    return a * np.tanh(x / a)
+
+
+def bounded_slope(x, a):
+    return 1 / np.cosh(np.minimum(np.abs(x / a), 400)) ** 2
+
+
+def situ_gradients(g, x, y, a, b):
+    """The slopes' exponents are off by as many places as they have; the two terms of the first one may cancel."""
+    slopes, other = (bounded_slope(x, a), bounded(x, a) * sigmoid(-x)), bounded(y, b) if b > 0 else y
+    size = lambda v, of: 1 + np.minimum(np.abs(v / of), 400)
+    terms = np.abs(slopes[0]) * size(x, a) + np.abs(slopes[1])
+    second = g * bounded(x, a) * sigmoid(x) * (bounded_slope(y, b) if b > 0 else 1)
+    return ((g * other * sigmoid(x) * sum(slopes), np.abs(g * other) * sigmoid(x) * terms),
+            (second, np.abs(second) * (size(y, b) if b > 0 else 1)))  # fmt: skip
+
+
 def mish_slope(x):
     gate = np.tanh(softplus(x))
     return gate + x * (1 - gate * gate) * sigmoid(x)
@@ -824,6 +842,8 @@ ORACLE = {
     "selu": Oracle(lambda x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * below(x)), 9),
     "glu": Oracle(lambda x, y: x * sigmoid(y), 6),
     "swiglu": Oracle(lambda x, y: x * sigmoid(x) * y, 8),
+    "situ_glu": Oracle(lambda x, y, a, b: bounded(x, a) * sigmoid(x) * (bounded(y, b) if b > 0 else y), 16),
+    "situ_glu_backward": Oracle(situ_gradients, 20, many=True),
     "fatrelu_mul": Oracle(lambda x, y, a: np.where(x < a, 0, x) * y, 1),
     "gelu_mul": Oracle(lambda x, y: gelu(x) * y, 14),
     "gelu_tanh_mul": Oracle(lambda x, y: (gelu_tanh(x)[0] * y, gelu_tanh(x)[1] * np.abs(y)), 10),

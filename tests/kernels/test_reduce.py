@@ -59,6 +59,8 @@ def shapes_and_axes():
     for columns in (2, 3, 15, 16, 40, 63, 64):  # few columns of many rows
         yield (2500, columns), (0,)
     yield (3, 1700, 4), (1,)
+    for shape in [(90, 3, 3), (300, 2, 2), (33, 8, 8), (70, 30, 15), (20, 5, 32), (9, 32, 33), (2, 700, 17), (3, 40, 2, 5)]:
+        yield shape, (len(shape) - 2,)  # many small groups
     yield (4, 6, 9, 9), (0, 2, 3)
     yield (2, 1, 3, 1, 4, 1, 5, 2), (1, 2, 6)
 

@@ -184,7 +184,8 @@ def test_unknown_names():
 
 def test_every_function_has_a_signature_and_a_description():
     pages = json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())["operators"].values()
-    assert {entry["python"] for entry in pages} <= set(dir(ops))
+    without = {"npu_format_cast"}  # arrays have no formats
+    assert {entry["python"] for entry in pages} - set(dir(ops)) == without
     for name in page_ops.operators():
         function = getattr(ops, name)
         assert function.__doc__.startswith("acl") and "out_dtype" in str(function.__signature__), name

@@ -124,6 +124,18 @@ def _count(shape) -> int:
     return int(numpy.prod(shape, dtype=object))
 
 
+@shape_function
+def stft(shape, points, hop, one_sided, returns_complex):
+    frames = (shape[-1] - points) // hop + 1 if hop > 0 else 0
+    return (*shape[:-1], points // 2 + 1 if one_sided else points, frames, *(() if returns_complex else (2,)))
+
+
+@shape_function
+def rfft(shape, dim, points):
+    axis = normal(dim, len(shape))
+    return (*shape[:axis], points // 2 + 1, *shape[axis + 1 :], 2)
+
+
 # ---- repeated --------------------------------------------------------------------------------------------------------------
 
 

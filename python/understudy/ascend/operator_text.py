@@ -81,9 +81,12 @@ def is_absent(entry: dict, parameter: dict) -> bool:
     return shape_rule(entry, parameter["name"]) == "none"
 
 
-def is_private(entry: dict, parameter: dict) -> bool:
-    """The operator takes this tensor in the private format ACL_FORMAT_FRACTAL_NZ only: its page has the rule for it."""
-    return any(rule["tail"] == f"{parameter['name']}/private" for rule in entry["rules"])
+def private_format(entry: dict, parameter: dict) -> str:
+    """The private format that the operator takes this tensor in only: its page has a rule for it, and its example says which,
+    or it is FRACTAL_NZ. Empty: there is none."""
+    if not any(rule["tail"] == f"{parameter['name']}/private" for rule in entry["rules"]):
+        return ""
+    return (entry.get("example") or {}).get(parameter["name"], "").partition(":")[2] or "FRACTAL_NZ"
 
 
 def is_found(entry: dict, parameter: dict) -> bool:

@@ -232,8 +232,8 @@ def _given(op: Operation, entry: dict, parameter: dict, value):
     kind = parameter["kind"]
     if value is None and parameter["optional"]:
         return ffi.NULL
-    if text.is_private(entry, parameter):
-        return op.private_input(value)
+    if format := text.private_format(entry, parameter):
+        return op.private_input(value, format)
     if kind == "S":
         return _scalar(op, value, _listed(entry, parameter["name"]))
     if kind in MADE:

@@ -264,10 +264,11 @@ class Operation(contextlib.ExitStack):
         """A tensor with the contents of an array; a strided view stays one. A device array is used where it is."""
         return self._tensor(self._on_device(array))
 
-    def private_input(self, array):
-        """As `input`, for an operator that only takes ACL_FORMAT_FRACTAL_NZ. Its storage shape is not of blocks, so it lies
-        as its strides say."""
-        return self._tensor(self._on_device(array), lib.ACL_FORMAT_FRACTAL_NZ)
+    def private_input(self, array, format: str):
+        """As `input`, for an operator that only takes this private format. Its storage shape is not of blocks, so it lies as its
+        strides say."""
+        code = {"FRACTAL_NZ": lib.ACL_FORMAT_FRACTAL_NZ, "FRACTAL_Z_3D": lib.ACL_FRACTAL_Z_3D}[format]
+        return self._tensor(self._on_device(array), code)
 
     def inputs(self, arrays):
         """A list of tensors with the contents of arrays; None stays NULL."""

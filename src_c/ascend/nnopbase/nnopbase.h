@@ -2,6 +2,7 @@
 #ifndef ASCEND_NNOPBASE_H
 #define ASCEND_NNOPBASE_H
 
+#include "ascend/common/given_array.h"
 #include "ascend/common/objects.h"
 #include "report/report.h"
 
@@ -17,8 +18,5 @@ void require_result(Call *call, const char *parameter, const void *result);
 
 /* Ends and frees the object. NULL is allowed. */
 void end_object(Call *call, const char *parameter, const void *handle, HandleKind kind);
-
-/* Copies `count` numbers into an array that the caller releases with C++ delete[]. */
-void give_array(Call *call, int32_t count, const int64_t *numbers, int64_t **array, uint64_t *array_count);
 
 #endif

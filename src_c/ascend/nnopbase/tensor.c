@@ -59,7 +59,7 @@ aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDat
         set_shape(&tensor->storage, storageDims, storageDimsNum);
         set_strides(tensor, stride);
         if (acl_format_is_private(format)) {
-            us_log(LOG_LEVEL_WARN, "aclCreateTensor: format %d is private; its memory layout is not interpreted",
+            us_log(LOG_LEVEL_WARN, "aclCreateTensor: format %d is private; only operators whose pages name it read it",
                    (int)format);
         }
     }

@@ -3,11 +3,9 @@
 #include "ascend/common/dtype.h"
 #include "ascend/common/objects.h"
 #include "ascend/common/status.h"
+#include "ascend/opapi/blocked_formats.h"
 #include "device/handles.h"
 #include "report/report.h"
-
-/* Sides of the blocks that the vendor's own layout of a weight consists of: rows, and bytes of a row. */
-enum { BLOCK_ROWS = 16, BLOCK_BYTES = 32 };
 
 static const Array *require_shape(Call *call, const aclIntArray *shape)
 {
@@ -38,7 +36,7 @@ static aclnnStatus weight_size(Call *call, const aclIntArray *shape, aclDataType
     for (uint64_t i = 0; call->status == 0 && i < array->size; i++) {
         const int64_t size = ((const int64_t *)array->elements)[i];
         const uint64_t behind = array->size - 1 - i;
-        const int64_t unit = behind == 0 ? BLOCK_BYTES / (int64_t)acl_dtype_bytes(dtype) : behind == 1 ? BLOCK_ROWS : 1;
+        const int64_t unit = behind == 0 ? op_block_columns(dtype) : behind == 1 ? BLOCK_ROWS : 1;
         us_require(call, multiply(&count, size, unit), "tensorShape", "size", ACLNN_ERR_PARAM_INVALID,
                    "size %llu of tensorShape is %lld", (unsigned long long)i, (long long)size);
     }

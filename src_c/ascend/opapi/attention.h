@@ -99,6 +99,17 @@ typedef struct PagedSelection {
 void op_require_paged_selection(OpCall *op, const PagedSelection *call);
 aclnnStatus op_paged_selection(OpCall *op, const PagedSelection *call);
 
+/* attention_compressed.c: packed tokens, and keys that stand for windows of them. */
+typedef struct CompressedCall {
+    const Operand *query, *key, *value, *mask, *block_mask, *maximum, *sum, *out, *blocks;
+    IntArguments query_ends, key_ends, block_ends;
+    const char *layout;
+    double scale;
+    int64_t heads, mode, window, stride, block, count; /* tokens of a window and of a block; blocks of a token */
+} CompressedCall;
+void op_require_compressed(OpCall *op, const CompressedCall *call);
+aclnnStatus op_compressed_attention(OpCall *op, const CompressedCall *call);
+
 /* ---- attention_merge.c: results of attention to parts of the keys ---- */
 
 typedef struct MergeCall {

@@ -58,6 +58,7 @@ int64_t key_room(const AttentionCall *call, const Operand4 *of, int64_t batch);
 int64_t shared_keys(const AttentionCall *call);
 int64_t most_keys(const AttentionCall *call, const Operand4 *of);
 int64_t begin_of(IntArguments ends, int64_t at);
+int64_t longest_part(IntArguments ends);
 int64_t length_of(IntArguments lengths, int64_t sequence, int64_t whole);
 int64_t score_count(const AttentionCall *call); /* of training; INT64_MAX: more than can be counted */
 void describe_sequences(const AttentionCall *call, const Operand4 *of, Attention *attention);

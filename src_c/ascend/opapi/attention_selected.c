@@ -53,24 +53,14 @@ static void require_selection(OpCall *op, const SelectedCall *call)
     }
 }
 
-static int64_t longest(IntArguments ends)
-{
-    int64_t most = 0;
-    for (int64_t s = 0; s < ends.count; s++) {
-        const int64_t length = ends.values[s] - begin_of(ends, s);
-        most = length > most ? length : most;
-    }
-    return most;
-}
-
 static void require_mask(OpCall *op, const SelectedCall *call)
 {
     op_require(op, call->mode == MODE_DEFAULT || call->mode == MODE_LEFT_UP, "sparseMode", "value", op->invalid,
                "sparseMode is %lld, neither 0 nor 2", (long long)call->mode);
     if (op_given(call->mask) && !op_refused(op)) {
         const bool triangle = call->mode == MODE_LEFT_UP;
-        const int64_t rows = triangle ? TRIANGLE : longest(call->query_ends);
-        const int64_t keys = triangle ? TRIANGLE : longest(call->key_ends);
+        const int64_t rows = triangle ? TRIANGLE : longest_part(call->query_ends);
+        const int64_t keys = triangle ? TRIANGLE : longest_part(call->key_ends);
         const Shape scores = op_shape_of(2, (const int64_t[]){rows, keys});
         op_require_shape(op, call->mask, &scores);
     }

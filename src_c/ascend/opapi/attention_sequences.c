@@ -44,6 +44,16 @@ int64_t begin_of(IntArguments ends, int64_t at)
     return at == 0 ? 0 : ends.values[at - 1];
 }
 
+int64_t longest_part(IntArguments ends)
+{
+    int64_t most = 0;
+    for (int64_t s = 0; s < ends.count; s++) {
+        const int64_t length = ends.values[s] - begin_of(ends, s);
+        most = length > most ? length : most;
+    }
+    return most;
+}
+
 /* The only sequence that a cut outside leaves a band: the first, or the last, that has rows. */
 static int64_t cut_sequence(const AttentionCall *call, int64_t sequences, const AttentionSequence *of)
 {

@@ -289,9 +289,11 @@ aclnnStatus op_take_tokens(OpCall *op, const PagedTokens *tokens)
 
 /* ---- the next step's tokens ---- */
 
-bool op_is_column(const Operand *operand, int64_t count)
+bool op_are_lines(const Operand *operand, int64_t count, int64_t width)
 {
-    return has_sizes(&operand->view, 1, &count) || has_sizes(&operand->view, 2, (const int64_t[]){count, 1});
+    const View *view = &operand->view;
+    return (view->rank == 1 && op_is_product(view->shape[0], count, width)) ||
+           has_sizes(view, 2, (const int64_t[]){count, width});
 }
 
 aclnnStatus op_advance_step(OpCall *op, const Step *step)
@@ -299,16 +301,22 @@ aclnnStatus op_advance_step(OpCall *op, const Step *step)
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
+    enum { LINES = 4 };
     const AdvanceStep advance = {step->block_size};
-    const Operand *const operands[] = {step->tokens, step->positions, step->lengths, step->slots, step->sampled};
-    enum { COLUMNS = sizeof operands / sizeof *operands };
-    View own[COLUMNS];
-    PlannedView views[COLUMNS + 1];
-    for (int32_t i = 0; i < COLUMNS; i++) {
-        const View *view = &operands[i]->view;
-        own[i] = view->rank == 2 ? us_view_remove_axis(*view, 1) : *view;
-        views[i] = (PlannedView){operands[i], operands[i] == step->sampled ? VIEW_READ : VIEW_READ_WRITE, &own[i]};
+    const int64_t count = step->blocks->view.shape[0], width = step->guesses == NULL ? 1 : step->guesses->view.shape[1] + 1;
+    View lines[LINES];
+    PlannedView views[] = {{step->tokens, VIEW_READ_WRITE, NULL}, {step->positions, VIEW_READ_WRITE, NULL},
+                           {step->lengths, VIEW_READ_WRITE, NULL}, {step->slots, VIEW_READ_WRITE, NULL},
+                           {step->sampled, VIEW_READ, NULL}, {step->blocks, VIEW_READ, NULL},
+                           {step->guesses, VIEW_READ, NULL}, {step->accepted, VIEW_READ, NULL}};
+    for (int32_t i = 0; i < LINES; i++) {
+        lines[i] = views[i].operand->view;
+        if (lines[i].rank == 1) {
+            lines[i] = us_view_insert_axis(lines[i], 0, count, width * lines[i].strides[0]);
+            lines[i].shape[1] = width;
+        }
+        views[i].view = &lines[i];
     }
-    views[COLUMNS] = (PlannedView){step->blocks, VIEW_READ, NULL};
-    return op_plan_views(op, us_advance_step, &advance, sizeof advance, COLUMNS + 1, views);
+    const bool guessed = step->guesses != NULL;
+    return op_plan_views(op, guessed ? us_advance_guesses : us_advance_step, &advance, sizeof advance, guessed ? 8 : 6, views);
 }

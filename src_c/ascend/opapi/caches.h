@@ -62,10 +62,11 @@ aclnnStatus op_take_tokens(OpCall *op, const PagedTokens *tokens);
 
 typedef struct Step {
     const Operand *tokens, *sampled, *positions, *lengths, *slots, *blocks;
-    int64_t queries, block_size;
+    int64_t block_size;
+    const Operand *guesses, *accepted; /* NULL: one token of each sequence */
 } Step;
-/* [count] or [count, 1]. */
-bool op_is_column(const Operand *operand, int64_t count);
+/* [count * width] or [count, width]. */
+bool op_are_lines(const Operand *operand, int64_t count, int64_t width);
 aclnnStatus op_advance_step(OpCall *op, const Step *step);
 
 #endif

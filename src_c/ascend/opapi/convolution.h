@@ -2,7 +2,7 @@
 #ifndef ASCEND_OPAPI_CONVOLUTION_H
 #define ASCEND_OPAPI_CONVOLUTION_H
 
-#include "ascend/opapi/families.h"
+#include "ascend/opapi/blocked_weight.h"
 
 /* What the vendor's functions are given beside tensors. Arrays have an entry per spatial axis; padding may have two: of
  * the side before the data and of that behind it. */

@@ -35,13 +35,22 @@ void op_require_even(OpCall *op, const Operand *x, int64_t axis)
                op->invalid, "%s is %s; dimension %lld has no halves", x->name, op_shape_text(op, x), (long long)axis);
 }
 
-aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, bool swapped,
-                    const Operand *out, const Operand *gate)
+static MapCall call_with(const MapFormula *formula, aclDataType compute, size_t count, const Number *numbers)
+{
+    MapCall call = call_of(formula, compute);
+    for (size_t i = 0; i < count; i++) {
+        call.numbers[i] = numbers[i];
+    }
+    return call;
+}
+
+aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, bool swapped, size_t count,
+                    const Number *numbers, const Operand *out, const Operand *gate)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const MapCall call = call_of(formula, self->dtype);
+    const MapCall call = call_with(formula, self->dtype, count, numbers);
     const View first = us_view_half(self->view, axis, swapped, false), second = us_view_half(self->view, axis, !swapped, false);
     const PlannedView views[] = {{self, VIEW_READ, &first}, {self, VIEW_READ, &second}, {out, VIEW_WRITE, NULL},
                                  {gate, VIEW_WRITE, NULL}};
@@ -50,33 +59,34 @@ aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, 
 
 aclnnStatus op_glu(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, const Operand *out)
 {
-    return op_gate(op, formula, self, axis, false, out, NULL);
+    return op_gate(op, formula, self, axis, false, NO_NUMBERS, out, NULL);
 }
 
 aclnnStatus op_gate_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
-                             const Operand *gate, int32_t axis, bool swapped, const Operand *out)
+                             const Operand *gate, int32_t axis, bool swapped, size_t count, const Number *numbers,
+                             const Operand *out)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);
     }
-    const MapCall call = call_of(formula, self->dtype);
+    const MapCall call = call_with(formula, self->dtype, count, numbers);
     const View first = us_view_half(self->view, axis, swapped, false), second = us_view_half(self->view, axis, !swapped, false);
     const View of_first = us_view_half(out->view, axis, swapped, false);
     const View of_second = us_view_half(out->view, axis, !swapped, false);
     PlannedView views[6] = {{gradient, VIEW_READ, NULL}, {self, VIEW_READ, &first}, {self, VIEW_READ, &second}};
-    int32_t count = 3;
+    int32_t used = 3;
     if (gate != NULL) {
-        views[count++] = (PlannedView){gate, VIEW_READ, NULL};
+        views[used++] = (PlannedView){gate, VIEW_READ, NULL};
     }
-    views[count++] = (PlannedView){out, VIEW_WRITE, &of_first};
-    views[count++] = (PlannedView){out, VIEW_WRITE, &of_second};
-    return op_plan_views(op, us_map, &call, sizeof call, count, views);
+    views[used++] = (PlannedView){out, VIEW_WRITE, &of_first};
+    views[used++] = (PlannedView){out, VIEW_WRITE, &of_second};
+    return op_plan_views(op, us_map, &call, sizeof call, used, views);
 }
 
 aclnnStatus op_glu_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
                             int32_t axis, const Operand *out)
 {
-    return op_gate_backward(op, formula, gradient, self, NULL, axis, false, out);
+    return op_gate_backward(op, formula, gradient, self, NULL, axis, false, NO_NUMBERS, out);
 }
 
 /* ---- thirds ---- */

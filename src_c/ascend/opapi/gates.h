@@ -9,12 +9,14 @@
 aclnnStatus op_glu(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, const Operand *out);
 aclnnStatus op_glu_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
                             int32_t axis, const Operand *out);
-/* The same with the halves in the other order if `swapped`, and a second result of the formula. */
-aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, bool swapped,
-                    const Operand *out, const Operand *gate);
-/* The gradients of both halves: formula(gradient, activated half, other half, gate if it is given). */
+/* The same with the halves in the other order if `swapped`, with numbers, and a second result of the formula unless gate is
+ * NULL. */
+aclnnStatus op_gate(OpCall *op, const MapFormula *formula, const Operand *self, int32_t axis, bool swapped, size_t count,
+                    const Number *numbers, const Operand *out, const Operand *gate);
+/* The gradients of both halves: formula(gradient, activated half, other half, gate if it is given; numbers). */
 aclnnStatus op_gate_backward(OpCall *op, const MapFormula *formula, const Operand *gradient, const Operand *self,
-                             const Operand *gate, int32_t axis, bool swapped, const Operand *out);
+                             const Operand *gate, int32_t axis, bool swapped, size_t count, const Number *numbers,
+                             const Operand *out);
 /* Along the last axis: out = (first half, but 0 below the threshold, a tensor of one element) * second half. */
 aclnnStatus op_fatrelu_mul(OpCall *op, const Operand *self, const Operand *threshold, const Operand *out);
 /* The size of the axis is even (even); also where there is no such axis. */

@@ -1,6 +1,31 @@
 /* Products of groups: the checks. */
 #include "ascend/opapi/grouped_matmul_cases.h"
 
+#include "ascend/common/op_memory.h"
+
+/* ---- weights in blocks ---- */
+
+static const Operand *grouped_weight(OpCall *op, const Operand *weight, const Operand *x, const Operand *out)
+{
+    if (op_refused(op) || x->view.rank == 0 || out->view.rank == 0) {
+        return weight;
+    }
+    const Integers of_x = op_integers_of(x);
+    return op_weight_of(op, op_as_blocked(op, weight), 0, op_integer_size(&of_x, 1), op_size(out, -1));
+}
+
+Operands op_grouped_weights(OpCall *op, Operands weight, Operands x, Operands out)
+{
+    const Operand **items = op_take(op, (size_t)(weight.count > 0 ? weight.count : 1) * sizeof *items);
+    for (int32_t i = 0; i < weight.count && !op_refused(op); i++) {
+        items[i] = grouped_weight(op, weight.items[i], x.items[i < x.count ? i : 0], out.items[i < out.count ? i : 0]);
+    }
+    if (!op_refused(op)) {
+        weight.items = items;
+    }
+    return weight;
+}
+
 /* ---- types ---- */
 
 static Operands given_lists(const GroupedCall *call, int i)
@@ -366,6 +391,36 @@ void op_require_grouped_gated(OpCall *op, const GroupedCall *call)
 
 enum { MOST_TOKENS = 16 * 1024 * 8, MOST_EXPERTS = 256, COMBINED_DEPTH = 2048, COMBINED_COLUMNS = 7168 };
 
+/* The sizes that weights of ACL_INT8 may have; those of 4 bits have one. */
+static bool is_combined_depth(int64_t k, bool bytes)
+{
+    return k == COMBINED_DEPTH || (bytes && (k == 256 || k == 512 || k == 1024 || k == 1408));
+}
+
+static bool is_combined_width(int64_t n, bool bytes)
+{
+    return n == COMBINED_COLUMNS || (bytes && (n == 2048 || n == 7680));
+}
+
+static void require_combined_weight(OpCall *op, const CombinedCall *call, const Integers *weight)
+{
+    const bool bytes = weight->axis == NOT_PACKED;
+    const int64_t rows = op_size(call->x, 0), k = op_size(call->x, 1), groups = op_size(call->weight, 0);
+    op_require(op, rows >= 1 && rows <= MOST_TOKENS, call->x->name, "rows", op->invalid,
+               "%s is %s: it has 1 to 131072 rows", call->x->name, op_shape_text(op, call->x));
+    op_require(op, is_combined_depth(k, bytes), call->x->name, "depth", op->invalid, "%s is %s: it has 2048 columns%s",
+               call->x->name, op_shape_text(op, call->x), bytes ? ", or 256, 512, 1024, 1408" : "");
+    op_require_packed(op, call->weight, weight);
+    op_require(op, bytes || weight->axis == 2, call->weight->name, "transposed", op->invalid,
+               "%s is %s and transposed: its integers of 4 bits lie along n", call->weight->name,
+               op_shape_text(op, call->weight));
+    op_require(op, groups >= 1 && groups <= MOST_EXPERTS, call->weight->name, "groups", op->invalid,
+               "%s is %s: there are 1 to 256 experts", call->weight->name, op_shape_text(op, call->weight));
+    op_require(op, op_integer_size(weight, 2) == k && is_combined_width(op_integer_size(weight, 1), bytes),
+               call->weight->name, "shape", op->invalid, "%s is %s: a weight has %lld rows and 7168 columns%s",
+               call->weight->name, op_shape_text(op, call->weight), (long long)k, bytes ? ", or 2048, 7680" : "");
+}
+
 void op_require_combined(OpCall *op, const CombinedCall *call)
 {
     if (op_refused(op)) {
@@ -373,32 +428,38 @@ void op_require_combined(OpCall *op, const CombinedCall *call)
     }
     const Integers weight = op_integers_of(call->weight);
     const int64_t rows = op_size(call->x, 0), groups = op_size(call->weight, 0), n = op_integer_size(&weight, 1);
-    op_require(op, rows >= 1 && rows <= MOST_TOKENS, call->x->name, "rows", op->invalid,
-               "%s is %s: it has 1 to 131072 rows", call->x->name, op_shape_text(op, call->x));
-    op_require(op, op_size(call->x, 1) == COMBINED_DEPTH, call->x->name, "depth", op->invalid,
-               "%s is %s: it has 2048 columns", call->x->name, op_shape_text(op, call->x));
-    op_require_packed(op, call->weight, &weight);
-    op_require(op, weight.axis == 2, call->weight->name, "transposed", op->invalid,
-               "%s is %s and transposed: its integers of 4 bits lie along n", call->weight->name,
-               op_shape_text(op, call->weight));
-    op_require(op, groups >= 1 && groups <= MOST_EXPERTS, call->weight->name, "groups", op->invalid,
-               "%s is %s: there are 1 to 256 experts", call->weight->name, op_shape_text(op, call->weight));
-    op_require(op, op_integer_size(&weight, 2) == COMBINED_DEPTH && n == COMBINED_COLUMNS, call->weight->name, "shape",
-               op->invalid, "%s is %s: a weight has 2048 rows and 7168 columns", call->weight->name,
-               op_shape_text(op, call->weight));
-    require_sizes(op, call->scale, 3, (const int64_t[]){groups, 1, n});
-    require_sizes(op, call->bias, 2, (const int64_t[]){groups, n});
+    require_combined_weight(op, call, &weight);
+    const bool matrix = weight.axis == NOT_PACKED && call->scale->view.rank == 2;
+    require_sizes(op, call->scale, matrix ? 2 : 3, matrix ? (const int64_t[]){groups, n} : (const int64_t[]){groups, 1, n});
+    if (op_given(call->bias)) {
+        require_sizes(op, call->bias, 2, (const int64_t[]){groups, n});
+    }
     if (op_given(call->offset)) {
         require_sizes(op, call->offset, 3, (const int64_t[]){groups, 1, n});
     }
     require_sizes(op, call->row_scale, 1, &rows);
     require_sizes(op, call->list, 1, &groups);
-    require_sizes(op, call->weights, 1, &rows);
+    if (op_given(call->weights)) {
+        require_sizes(op, call->weights, 1, &rows);
+    }
     require_sizes(op, call->places, 1, &rows);
     if (op_given(call->shared)) {
         require_sizes(op, call->shared, 2, (const int64_t[]){op_size(call->shared, 0), n});
     }
     require_sizes(op, call->out, 2, (const int64_t[]){op_size(call->out, 0), n});
+}
+
+void op_require_quant_group(OpCall *op, const GroupedCall *call, int64_t size)
+{
+    if (op_refused(op) || size == 0) {
+        return;
+    }
+    const GroupedCase as = grouped_case(call);
+    const int64_t k = grouped_sizes(call, 0).k;
+    const int64_t parts = grouped_depth_parts(&as, call->antiquant_scale.count > 0 ? call->antiquant_scale : call->scale);
+    op_require(op, parts > 0 && k / parts == size, "quantGroupSize", "value", op->invalid,
+               "quantGroupSize is %lld; k is %lld, with scales for %lld parts", (long long)size, (long long)k,
+               (long long)parts);
 }
 
 void op_require_tuning(OpCall *op, IntArguments tuning, Operands x)

@@ -17,10 +17,14 @@ typedef struct GroupedCall {
     bool fifth; /* version: products of ACL_INT8 with 4 bits may have several weights, 4 bits in blocks may be transposed */
 } GroupedCall;
 
+/* Weights that the page takes for blocks, of the sizes that x and out give them (format). */
+Operands op_grouped_weights(OpCall *op, Operands weight, Operands x, Operands out);
 /* The lists fit each other (x/case) and the types (out/types). */
 void op_require_grouped_lists(OpCall *op, const GroupedCall *call);
 void op_require_grouped_shapes(OpCall *op, const GroupedCall *call);
 void op_require_group_list(OpCall *op, const GroupedCall *call);
+/* Rows of k that have scales of their own; 0: the shapes say. */
+void op_require_quant_group(OpCall *op, const GroupedCall *call, int64_t size);
 /* The numbers that the vendor's own tuning takes. */
 void op_require_tuning(OpCall *op, IntArguments tuning, Operands x);
 /* Of single tensors, gated: types and shapes. */
@@ -33,8 +37,8 @@ void op_require_grouped_add(OpCall *op, const Operand *x, const Operand *weight,
 aclnnStatus op_grouped_matmul_add(OpCall *op, const Operand *x, const Operand *weight, const Operand *list,
                                   const Operand *out);
 
-/* Tokens of ACL_INT8 through weights of 4 bits and back, each weighed and added to its row of out. offset and shared may be
- * NULL. */
+/* Tokens of ACL_INT8 through weights of 4 bits, or of ACL_INT8, and back, each weighed and added to its row of out. offset and
+ * shared may be NULL, bias and weights too. */
 typedef struct CombinedCall {
     const Operand *x, *weight, *scale, *bias, *offset, *row_scale, *list, *shared, *weights, *places, *out;
     double shared_factor;

@@ -23,7 +23,7 @@ static const TypeRow rows[] = {
     {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64 | T_I64, T_F32, T_NONE, T_NONE, T_F16 | T_BF16, T_NONE, false},
     {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64 | T_I64, T_F32, T_NONE, T_NONE, T_F16, T_F32, false},
     {INTEGERS, T_I8, T_I8, T_NONE, T_F32 | T_F16 | T_BF16, T_F32, T_NONE, T_NONE, T_I8, T_NONE, true},
-    {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64, T_F32, T_NONE, T_NONE, T_I8, T_NONE, true},
+    {SHIFTED, T_I8, T_I4 | T_I32, T_F32, T_U64 | T_F32 | T_F16 | T_BF16, T_F32, T_NONE, T_NONE, T_I8, T_NONE, true},
     {WEIGHT, T_F16, T_I8 | T_I4 | T_I32, T_NONE | T_F16, T_NONE, T_NONE, T_F16, T_NONE | T_F16, T_F16, T_NONE, false},
     {WEIGHT, T_BF16, T_I8 | T_I4 | T_I32, T_NONE | T_F32, T_NONE, T_NONE, T_BF16, T_NONE | T_BF16, T_BF16, T_NONE, false},
 };

@@ -196,24 +196,29 @@ aclnnStatus op_grouped_combined(OpCall *op, const CombinedCall *call)
         return op_plan_nothing(op);
     }
     const Integers weight = op_integers_of(call->weight);
+    const bool bytes = weight.axis == NOT_PACKED;
     const GroupedProduct product = {
         .kernel = us_quantized_product,
-        .how.integers = {.group = op_size(call->x, 1), .scale_columns = 1, .packed_a = NOT_PACKED, .packed_b = weight.axis - 1,
-                         .zero_a = ZERO_OF_SHIFTED, .scaled_zero = true},
+        .how.integers = {.group = op_size(call->x, 1), .scale_columns = 1, .packed_a = NOT_PACKED,
+                         .packed_b = bytes ? NOT_PACKED : weight.axis - 1, .zero_a = bytes ? 0 : ZERO_OF_SHIFTED,
+                         .scaled_zero = !bytes},
         .operand_count = 9,
         .operands = {{GROUP_ROWS, false}, {GROUP_ITEM, false}, {GROUP_ITEM, false}, {GROUP_ROWS, false}, {GROUP_ITEM, false},
                      {GROUP_ROWS, false}, {GROUP_ITEM, false}, {GROUP_ITEM, false}, {GROUP_ITEM, false}},
         .list = call->list_type == 0 ? GROUPS_ENDS : GROUPS_SIZES, .length = op_size(call->x, 0),
         .groups = (int32_t)op_size(call->weight, 0), .shared = {call->shared_begin, call->shared_factor}};
-    const View scale = op_scale_view(call->scale), rows = column_of(call->row_scale), none = us_view_absent();
-    const View bias = us_view_insert_axis(call->bias->view, 1, 1, 0);
-    const Operand *offset = op_given(call->offset) ? call->offset : NULL;
-    const Operand *shared = op_given(call->shared) ? call->shared : NULL;
+    const View rows = column_of(call->row_scale), none = us_view_absent();
+    View scale = op_scale_view(call->scale);
+    scale = scale.rank == 3 ? scale : us_view_insert_axis(scale, 1, 1, 0);
+    const View bias = op_given(call->bias) ? us_view_insert_axis(call->bias->view, 1, 1, 0) : none;
+    const View offset = op_given(call->offset) ? call->offset->view : none;
+    const View shared = op_given(call->shared) ? call->shared->view : none;
+    const View weights = op_given(call->weights) ? call->weights->view : none;
     const PlannedView views[] = {
         {call->list, VIEW_READ, NULL}, {call->x, VIEW_READ, NULL}, {call->weight, VIEW_READ, &weight.view},
         {call->scale, VIEW_READ, &scale}, {call->out, VIEW_WRITE, NULL}, {NULL, VIEW_READ, &none},
-        {call->row_scale, VIEW_READ, &rows}, {offset, VIEW_READ, offset != NULL ? NULL : &none}, {call->bias, VIEW_READ, &bias},
-        {NULL, VIEW_READ, &none}, {call->weights, VIEW_READ, NULL}, {call->places, VIEW_READ, NULL},
-        {shared, VIEW_READ, shared != NULL ? NULL : &none}};
+        {call->row_scale, VIEW_READ, &rows}, {call->offset, VIEW_READ, &offset}, {call->bias, VIEW_READ, &bias},
+        {NULL, VIEW_READ, &none}, {call->weights, VIEW_READ, &weights}, {call->places, VIEW_READ, NULL},
+        {call->shared, VIEW_READ, &shared}};
     return op_plan_views(op, us_grouped_combined, &product, sizeof product, sizeof views / sizeof *views, views);
 }

@@ -1,6 +1,7 @@
 /* By coordinates, by numbers of elements, and by truth. */
 #include "ascend/opapi/index.h"
 #include "ascend/opapi/index_plan.h"
+#include "kernels/index/jagged.h"
 #include "kernels/index/one_hot.h"
 #include "kernels/index/row_groups.h"
 #include "kernels/index/truths.h"
@@ -274,4 +275,12 @@ aclnnStatus op_sum_groups(OpCall *op, const Operand *rows, const Operand *ends, 
     }
     const SumGroups how = {sizes};
     return op_plan_operands(op, us_sum_groups, &how, sizeof how, OPERANDS(rows, ends), OPERANDS(out));
+}
+
+/* ---- lists of different lengths ---- */
+
+aclnnStatus op_expand_permutation(OpCall *op, const Operand *permutation, const Operand *begins, const Operand *ends,
+                                  const Operand *out)
+{
+    return op_plan_operands(op, us_expand_permutation, NULL, 0, OPERANDS(permutation, begins, ends), OPERANDS(out));
 }

@@ -95,4 +95,8 @@ aclnnStatus op_coalesce(OpCall *op, const Operand *groups, const Operand *coordi
 Shape op_shape_summed_groups(OpCall *op, const Operand *rows, const Operand *ends);
 aclnnStatus op_sum_groups(OpCall *op, const Operand *rows, const Operand *ends, bool sizes, const Operand *out);
 
+/* A permutation of lists as one of their elements: src_c/kernels/index/jagged.h. */
+aclnnStatus op_expand_permutation(OpCall *op, const Operand *permutation, const Operand *begins, const Operand *ends,
+                                  const Operand *out);
+
 #endif

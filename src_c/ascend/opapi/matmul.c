@@ -217,8 +217,28 @@ aclnnStatus op_reordered_product(OpCall *op, const ReorderedProduct *all)
     View factors = op_scale_view(all->scale);
     factors = pieces_of(factors, 1, shape, (const int64_t[]){of.n * factors.strides[0], 0, factors.strides[0]});
     const PlannedView views[] = {{all->x1, VIEW_READ, &left}, {all->x2, VIEW_READ, &right}, {all->scale, VIEW_READ, &factors},
-                                 {all->out, VIEW_WRITE, &result}};
-    return op_plan_views(op, us_quantize_product, NULL, 0, 4, views);
+                                 {all->out, VIEW_WRITE, &result}, {NULL, VIEW_READ, NULL}, {NULL, VIEW_READ, NULL}};
+    return op_plan_views(op, us_quantize_product, NULL, 0, sizeof views / sizeof *views, views);
+}
+
+aclnnStatus op_quantized_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *bias,
+                                const Operand *parameters, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const View *c = &out->view, absent = us_view_absent();
+    View scale = op_scale_view(parameters), offsets = parameters->view;
+    if (op_elements(parameters) == 1) {
+        scale.strides[0] = offsets.strides[0] = 0;
+    }
+    scale.shape[0] = offsets.shape[0] = c->shape[1];
+    scale = us_view_broadcast(&scale, c->rank, c->shape);
+    const View summand = op_given(bias) ? us_view_broadcast(&bias->view, c->rank, c->shape) : absent;
+    const PlannedView views[] = {{a, VIEW_READ, NULL}, {b, VIEW_READ, NULL}, {parameters, VIEW_READ, &scale},
+                                 {out, VIEW_WRITE, NULL}, {bias, VIEW_READ, &summand},
+                                 {parameters, VIEW_READ, &offsets}};
+    return op_plan_views(op, us_quantize_product, NULL, 0, sizeof views / sizeof *views, views);
 }
 
 /* Those of one layer: [adapters, …]. */

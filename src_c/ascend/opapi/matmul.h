@@ -24,6 +24,11 @@ View op_with_batch(const View *view, int32_t rank, const int64_t *shape);
 /* The type that products of this type are summed in. */
 DType op_product_type(DType dtype);
 
+/* out = round((a @ b + bias) * scale + offset) of matrices; scale and offset are in parameters, 64 bits for all columns or at
+ * least one for each. bias may be NULL. */
+aclnnStatus op_quantized_matmul(OpCall *op, const Operand *a, const Operand *b, const Operand *bias,
+                                const Operand *parameters, const Operand *out);
+
 /* out = y with the low-rank update of each row from column `begin` on: src_c/kernels/matmul/lora.h. Weights of all layers. */
 typedef struct LoraCall {
     const Operand *y, *x, *b, *indices, *a, *out; /* a may be NULL */

@@ -3,8 +3,11 @@
 
 #include "ascend/opapi/matmul.h"
 #include "ascend/opapi/packed_integers.h"
+#include "kernels/map/formulas.h"
+#include "kernels/matmul/activated.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/quantize/product.h"
+#include "kernels/quantize/sparse.h"
 #include "kernels/quantize/sums.h"
 #include "kernels/sizes.h"
 
@@ -109,6 +112,32 @@ Shape op_shape_product_of_integers(OpCall *op, const Operand *x1, const Operand 
     return shape;
 }
 
+const Operand *op_second_factor(OpCall *op, const Operand *x1, bool turned1, const Operand *x2, bool turned2,
+                                const Operand *out)
+{
+    if (op_refused(op)) {
+        return x2;
+    }
+    const Integers a = op_integers_of(x1);
+    const int64_t k = op_integer_size(&a, turned1 ? 2 : 1), n = op_size(out, -1);
+    return op_weight_of(op, x2, 0, turned2 ? n : k, turned2 ? k : n);
+}
+
+const Operand *op_second_factor_of_either(OpCall *op, const Operand *x1, const Operand *x2, const Operand *out)
+{
+    const Operand *straight = op_second_factor(op, x1, false, x2, false, out);
+    if (op_refused(op) || straight->blocks != NULL) {
+        return straight;
+    }
+    const Operand *other = op_second_factor(op, x1, false, x2, true, out);
+    return other->blocks != NULL ? op_turned(op, other, true) : straight;
+}
+
+const MapFormula *op_fused_formula(const char *name)
+{
+    return strcmp(name, "gelu_erf") == 0 ? &us_map_gelu : strcmp(name, "gelu_tanh") == 0 ? &us_map_gelu_tanh : NULL;
+}
+
 #define T_PACKED (T_I4 | T_I32)
 #define T_BITS (T_U64 | T_I64)
 
@@ -133,6 +162,15 @@ static const TypeRow grouped_rows[] = {
     {T_I4, T_I4, T_F32, T_F32, T_F16, T_NONE, T_NONE, T_BF16},
 };
 
+/* Of the page whose weights lie in blocks. */
+static const TypeRow blocked_rows[] = {
+    {T_I4, T_I4, T_NONE, T_F32 | T_BF16, T_F32, T_NONE, T_NONE, T_BF16},
+    {T_I4, T_I4, T_NONE | T_F32, T_F32 | T_BF16, T_NONE, T_NONE, T_NONE | T_BF16, T_BF16},
+    {T_I4, T_I4, T_NONE, T_BITS | T_F32, T_F32, T_NONE, T_NONE | T_I32, T_F16},
+    {T_I4, T_I4, T_NONE | T_F32, T_BITS | T_F32, T_NONE, T_NONE, T_NONE | T_I32, T_F16},
+    {T_I8, T_I32, T_F32, T_BITS, T_NONE, T_F32, T_NONE, T_F16 | T_BF16},
+};
+
 static bool fits_row(const QuantMatmulCall *call, const TypeRow *row)
 {
     return op_is_of(call->x1, row->x1) && op_is_of(call->x2, row->x2) && op_is_of(call->row_scale, row->row_scale) &&
@@ -145,16 +183,26 @@ static const char *type_name(const Operand *operand)
     return op_given(operand) ? acl_dtype_name(operand->dtype) : "NULL";
 }
 
-static void require_types(OpCall *op, const QuantMatmulCall *call)
+static bool fits_rows(const QuantMatmulCall *call, size_t count, const TypeRow *rows)
 {
-    const bool grouped = mode_of(call) != PLAIN;
-    const TypeRow *rows = grouped ? grouped_rows : plain_rows;
-    const size_t count = grouped ? sizeof grouped_rows / sizeof *rows : sizeof plain_rows / sizeof *rows;
-    bool fits = op_refused(op);
+    bool fits = false;
     for (size_t i = 0; i < count && !fits; i++) {
         fits = fits_row(call, &rows[i]);
     }
-    op_require(op, fits, "out", "types", op->invalid,
+    return fits;
+}
+
+static bool types_fit(const QuantMatmulCall *call)
+{
+    const bool bytes = call->x1->dtype == ACL_INT8 && call->x2->dtype == ACL_INT8;
+    return mode_of(call) != PLAIN    ? fits_rows(call, sizeof grouped_rows / sizeof *grouped_rows, grouped_rows)
+           : call->blocked && !bytes ? fits_rows(call, sizeof blocked_rows / sizeof *blocked_rows, blocked_rows)
+                                     : fits_rows(call, sizeof plain_rows / sizeof *plain_rows, plain_rows);
+}
+
+static void require_types(OpCall *op, const QuantMatmulCall *call)
+{
+    op_require(op, op_refused(op) || types_fit(call), "out", "types", op->invalid,
                "%s of %s is not made from x1 %s, x2 %s, scales %s and %s, offset %s, bias %s", call->out->name,
                type_name(call->out), type_name(call->x1), type_name(call->x2), type_name(call->row_scale),
                type_name(call->scale), type_name(call->offset), type_name(call->bias));
@@ -343,7 +391,12 @@ aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call)
         {call->shift, VIEW_READ, &shift},
         {adds_last ? call->bias : call->offset, VIEW_READ, adds_last ? &bias : mode == PLAIN ? &shifts : &absent},
     };
-    return op_plan_views(op, us_quantized_product, &how, sizeof how, sizeof views / sizeof *views, views);
+    const size_t count = sizeof views / sizeof *views;
+    if (call->activation != NULL) {
+        const ActivatedProduct activated = {how, call->activation};
+        return op_plan_views(op, us_activated_product, &activated, sizeof activated, count, views);
+    }
+    return op_plan_views(op, us_quantized_product, &how, sizeof how, count, views);
 }
 
 aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *bias, float scale,
@@ -357,6 +410,104 @@ aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, c
     const PlannedView views[] = {{x1, VIEW_READ, NULL}, {x2, VIEW_READ, NULL}, {out, VIEW_WRITE, NULL},
                                  {bias, VIEW_READ, &summand}};
     return op_plan_views(op, us_scaled_product, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+/* ---- sums of products ---- */
+
+/* Whether an axis and the next one step like one. */
+static bool merges(const View *view, int32_t axis)
+{
+    int64_t step;
+    return view->shape[axis] == 1 ||
+           (!__builtin_mul_overflow(view->shape[axis + 1], view->strides[axis + 1], &step) && view->strides[axis] == step);
+}
+
+static View merged(View view, int32_t axis)
+{
+    const int64_t size = view.shape[axis] * view.shape[axis + 1];
+    view = us_view_remove_axis(view, axis);
+    view.shape[axis] = size;
+    return view;
+}
+
+/* Two axes as one: of a copy where they do not step so. */
+static const Operand *with_merged(OpCall *op, const Operand *operand, const View *view, int32_t axis, View *shown)
+{
+    if (merges(view, axis)) {
+        *shown = merged(*view, axis);
+        return operand;
+    }
+    *shown = merged(us_view_contiguous(view->data, view->dtype, view->rank, view->shape), axis);
+    return op_with_copy(op, operand, *view, *shown);
+}
+
+bool op_is_summed_factor(const Operand *x2)
+{
+    return x2->blocks == NULL || merges(&x2->view, 0);
+}
+
+aclnnStatus op_summed_quant_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *rows,
+                                   const Operand *columns, const Operand *out)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    View a, b;
+    const QuantizedProduct how = {.group = op_size(x1, 2), .scale_columns = 1, .packed_a = NOT_PACKED,
+                                  .packed_b = NOT_PACKED};
+    const View of_rows = turned(rows->view), absent = us_view_absent();
+    const View of_columns = us_view_insert_axis(columns->view, 0, op_size(x1, 0), 0);
+    const View rows_first = op_swap_axes(x1->view, 0, 1);
+    x1 = with_merged(op, x1, &rows_first, 1, &a);
+    x2 = with_merged(op, x2, &x2->view, 0, &b);
+    const PlannedView views[] = {{x1, VIEW_READ, &a}, {x2, VIEW_READ, &b}, {columns, VIEW_READ, &of_columns},
+                                 {out, VIEW_WRITE, NULL}, {NULL, VIEW_READ, &absent}, {rows, VIEW_READ, &of_rows},
+                                 {NULL, VIEW_READ, &absent}, {NULL, VIEW_READ, &absent}, {NULL, VIEW_READ, &absent}};
+    return op_plan_views(op, us_quantized_product, &how, sizeof how, sizeof views / sizeof *views, views);
+}
+
+/* ---- sparse weights ---- */
+
+const Operand *op_places(OpCall *op, const Operand *places, int64_t n, int64_t bytes)
+{
+    enum { BLOCK_ROWS = 16, BLOCK_BYTES = 8 };
+    if (op_refused(op)) {
+        return places;
+    }
+    const int64_t rows = ceiling(n, BLOCK_ROWS) * BLOCK_ROWS, parts = ceiling(bytes, BLOCK_BYTES);
+    const int64_t blocks[] = {parts, rows / BLOCK_ROWS, BLOCK_ROWS, BLOCK_BYTES};
+    const View *view = &places->view;
+    const bool own = view->rank == 4 && memcmp(view->shape, blocks, sizeof blocks) == 0;
+    const bool stored = places->storage->rank == 4 && memcmp(places->storage->sizes, blocks, sizeof blocks) == 0;
+    const bool matrix = has_shape(places, 2, n, bytes);
+    const bool in_blocks = us_view_is_contiguous(view) && places->offset == 0 && (own || (stored && matrix));
+    op_require(op, in_blocks || matrix, places->name, "shape", op->invalid,
+               "%s is %s: it is [%lld,%lld], or in blocks of them", places->name, op_shape_text(op, places),
+               (long long)n, (long long)bytes);
+    if (op_refused(op) || !in_blocks) {
+        return places;
+    }
+    View lines = us_view_contiguous(view->data, view->dtype, 3, (const int64_t[]){n, parts, BLOCK_BYTES});
+    lines.strides[0] = BLOCK_BYTES;
+    lines.strides[1] = rows * BLOCK_BYTES;
+    View shown = us_view_contiguous(view->data, view->dtype, 2, (const int64_t[]){n, parts * BLOCK_BYTES});
+    shown.shape[1] = bytes;
+    return op_with_copy(op, places, lines, shown);
+}
+
+aclnnStatus op_sparse_matmul(OpCall *op, const SparseCall *call)
+{
+    if (op_refused(op)) {
+        return op_plan_nothing(op);
+    }
+    const int64_t n = op_size(call->out, 1);
+    const View column_scale = lines_of(call->column_scale, 1, n), bias = lines_of(call->bias, 1, n);
+    const View row_scale = turned(lines_of(call->row_scale, 1, op_size(call->x, 0)));
+    const PlannedView views[] = {{call->x, VIEW_READ, NULL}, {call->kept, VIEW_READ, NULL},
+                                 {call->places, VIEW_READ, NULL}, {call->out, VIEW_WRITE, NULL},
+                                 {call->column_scale, VIEW_READ, &column_scale},
+                                 {call->row_scale, VIEW_READ, &row_scale}, {call->bias, VIEW_READ, &bias}};
+    return op_plan_views(op, us_sparse_product, NULL, 0, sizeof views / sizeof *views, views);
 }
 
 /* ---- products with a quantized weight ---- */

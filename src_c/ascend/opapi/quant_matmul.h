@@ -3,6 +3,7 @@
 #define ASCEND_OPAPI_QUANT_MATMUL_H
 
 #include "ascend/opapi/blocked_weight.h"
+#include "kernels/map/map.h"
 
 /* One call. Operands that a page does not have are NULL. */
 typedef struct QuantMatmulCall {
@@ -12,11 +13,22 @@ typedef struct QuantMatmulCall {
     const Operand *scale, *offset; /* of x2 */
     const Operand *shift, *bias, *out;
     bool padded_scale;           /* to a multiple of 16 numbers */
+    bool blocked;                /* the page of weights in blocks: other types beside 4 bits */
+    const MapFormula *activation; /* of the result; NULL: none */
     int64_t group_size;          /* rows << 32 | columns << 16 | depth; 0 where the page has none */
 } QuantMatmulCall;
 
 /* Of batches that broadcast; the last two dimensions are turned as the flags say, and packed integers counted. */
 Shape op_shape_product_of_integers(OpCall *op, const Operand *x1, const Operand *x2, bool turned1, bool turned2);
+
+/* The weight of a product, which may lie in blocks (format). */
+const Operand *op_second_factor(OpCall *op, const Operand *x1, bool turned1, const Operand *x2, bool turned2,
+                                const Operand *out);
+
+/* The same where no flag says whether the matrices of the blocks are transposed: what fits both ways is not. */
+const Operand *op_second_factor_of_either(OpCall *op, const Operand *x1, const Operand *x2, const Operand *out);
+/* `gelu_erf`, `gelu_tanh`; NULL: neither. */
+const MapFormula *op_fused_formula(const char *name);
 
 /* Types that go together (out/types), shapes, packed integers: the rules stand on the pages. */
 void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call);
@@ -25,6 +37,20 @@ aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call);
 /* out = (x1 @ x2 + bias) * scale of whole tensors. */
 aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *bias, float scale,
                              const Operand *out);
+
+/* out = the sum over the batch of (x1 @ x2) * rows * columns, of ACL_INT8 [batch, m, k] and [batch, k, n]: x2 in blocks is a
+ * factor of it if it is not transposed. */
+bool op_is_summed_factor(const Operand *x2);
+aclnnStatus op_summed_quant_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *rows,
+                                   const Operand *columns, const Operand *out);
+
+/* Weights of which two of every four integers are kept: src_c/kernels/quantize/sparse.h. bias may be NULL. */
+typedef struct SparseCall {
+    const Operand *x, *kept, *places, *row_scale, *column_scale, *bias, *out;
+} SparseCall;
+/* [n, bytes], which may lie in blocks of 16 rows and 8 bytes (shape). */
+const Operand *op_places(OpCall *op, const Operand *places, int64_t n, int64_t bytes);
+aclnnStatus op_sparse_matmul(OpCall *op, const SparseCall *call);
 
 typedef struct WeightQuantCall {
     const Operand *x, *weight, *scale, *offset, *quant_scale, *quant_offset, *bias, *y;

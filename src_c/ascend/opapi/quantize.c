@@ -241,7 +241,8 @@ void op_require_group_lines(OpCall *op, const Operand *x, const Operand *numbers
                                               (view->rank == 1 || (view->rank == 2 && view->shape[0] == groups)));
 }
 
-/* A line of numbers for each group, or one for all: a vector of `size` is a line, another one has a number for each group. */
+/* A line of numbers for each group, or one for all: a vector of `size` is a line, as is one number for all; another one has a
+ * number for each group. */
 static View group_lines(const Operand *operand, int64_t size, bool vector_is_line)
 {
     if (!op_given(operand)) {
@@ -251,7 +252,7 @@ static View group_lines(const Operand *operand, int64_t size, bool vector_is_lin
     if (view.rank == 1) {
         view.rank = 2;
         view.shape[1] = size;
-        view.strides[1] = vector_is_line ? view.strides[0] : 0;
+        view.strides[1] = vector_is_line && view.shape[0] == size ? view.strides[0] : 0;
         view.shape[0] = vector_is_line ? 1 : view.shape[0];
     }
     return view;
@@ -279,6 +280,8 @@ aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call)
     const View weights[] = {half_lines(call->weight, !left, call), half_lines(call->weight, left, call)};
     const View biases[] = {half_lines(call->bias, !left, call), half_lines(call->bias, left, call)};
     const View absent = us_view_absent();
+    const bool one_row = op_given(call->row) && op_elements(call->row) == 1;
+    const View every_row = one_row ? us_view_broadcast(&call->row->view, last, x->shape) : absent;
     const Integers to = op_integers_of(call->y);
     QuantizeGated how = call->how;
     how.packed = to.axis != NOT_PACKED;
@@ -290,7 +293,7 @@ aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call)
         {call->ends, VIEW_READ, NULL},
         {call->y, VIEW_WRITE, &to.view},
         how.fixed ? (PlannedView){NULL, VIEW_READ, &absent} : (PlannedView){call->scale, VIEW_WRITE, NULL},
-        {call->row, VIEW_READ, NULL},
+        {call->row, VIEW_READ, one_row ? &every_row : NULL},
         {call->weight, VIEW_READ, &weights[0]},
         {call->bias, VIEW_READ, &biases[0]},
         {call->weight, VIEW_READ, &weights[1]},
@@ -303,6 +306,14 @@ GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias)
 {
     static const GateKind kinds[] = {GATE_SWISH, GATE_CLIPPED, GATE_CLIPPED, GATE_SWISH_FIRST};
     return (GateForm){kinds[mode], (float)alpha, (float)limit, (float)bias};
+}
+
+void op_require_line(OpCall *op, const Operand *x, const Operand *numbers, bool half)
+{
+    const int64_t size = op_size(x, -1) / (half ? 2 : 1), given = op_given(numbers) ? op_size(numbers, 0) : size;
+    op_require(op, op_refused(op) || !op_given(numbers) || (numbers->view.rank == 1 && (given == 1 || given == size)),
+               numbers->name, "shape", op->invalid, "%s is %s: it has one number, or %lld", numbers->name,
+               op_shape_text(op, numbers), (long long)size);
 }
 
 double op_bytes(const Operand *operand)

@@ -77,7 +77,7 @@ void op_require_group_lines(OpCall *op, const Operand *x, const Operand *numbers
 /* What a page does not have is NULL. Numbers may be lines, of one or all groups, or one for each group. */
 typedef struct GatedCall {
     const Operand *x, *smooth, *offset, *ends, *y, *scale;
-    const Operand *row, *weight, *bias; /* of integers in x */
+    const Operand *row, *weight, *bias; /* of integers in x; one number of a row may be for all */
     bool left;                          /* the first half, or the even places, is activated */
     bool pairs;                         /* a and b are even and odd places */
     QuantizeGated how;
@@ -87,6 +87,8 @@ aclnnStatus op_quantize_gated(OpCall *op, const GatedCall *call);
 GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias);
 /* Bytes of a tensor, which may be more than 2^63; 0 if it is not given. */
 double op_bytes(const Operand *operand);
+/* One number, or as many as the last dimension of x, or half of it (shape). */
+void op_require_line(OpCall *op, const Operand *x, const Operand *numbers, bool half);
 aclnnStatus op_clipped_gate(OpCall *op, const Operand *x, const Operand *sizes, int64_t axis, const GateForm *form,
                             bool interleaved, const Operand *out);
 aclnnStatus op_clipped_gate_backward(OpCall *op, const Operand *slopes, const Operand *x, const Operand *sizes, int64_t axis,

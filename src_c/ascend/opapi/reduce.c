@@ -209,6 +209,13 @@ aclnnStatus op_scan(OpCall *op, const Scan *scan, const Operand *from, int32_t a
 
 aclnnStatus op_equal(OpCall *op, const Operand *a, const Operand *b, aclDataType compute, const Operand *out)
 {
-    const Comparison comparison = {dtype_of_acl(compute)};
+    const Comparison comparison = {.compute = dtype_of_acl(compute)};
     return op_plan_operands(op, us_equal, &comparison, sizeof comparison, OPERANDS(a, b), OPERANDS(out));
+}
+
+aclnnStatus op_compare_precision(OpCall *op, const Operand *golden, const Operand *found, const Operand *out)
+{
+    enum { DIFFERENT = 503 };
+    const Comparison comparison = {.compute = dtype_of_acl(golden->dtype), .code = DIFFERENT};
+    return op_plan_operands(op, us_equal, &comparison, sizeof comparison, OPERANDS(golden, found), OPERANDS(out));
 }

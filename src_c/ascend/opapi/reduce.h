@@ -54,6 +54,8 @@ aclnnStatus op_scan(OpCall *op, const Scan *scan, const Operand *from, int32_t a
 
 /* out = whether both have one shape and equal elements, compared in `compute`. */
 aclnnStatus op_equal(OpCall *op, const Operand *a, const Operand *b, aclDataType compute, const Operand *out);
+/* 0 where they are equal, else 503 (page of aclnnPrecisionCompare). */
+aclnnStatus op_compare_precision(OpCall *op, const Operand *golden, const Operand *found, const Operand *out);
 
 /* *found = 1 if any element of the list is infinite or NaN; then each is multiplied by *scale. */
 aclnnStatus op_unscale(OpCall *op, Operands list, const Operand *found, const Operand *scale);

@@ -282,9 +282,16 @@ static int64_t slot_in_blocks(const View *blocks, int64_t sequence, int64_t posi
     return slot;
 }
 
-static void put_number(const View *view, int64_t at, int64_t number)
+static int64_t *number_at(const View *view, int64_t sequence, int64_t token)
 {
-    ((int64_t *)view->data)[at * view->strides[0]] = number;
+    return (int64_t *)view->data + sequence * view->strides[0] + token * view->strides[1];
+}
+
+static void put_step(const View *views, int64_t sequence, int64_t token, int64_t position, int64_t block_size)
+{
+    *number_at(&views[1], sequence, token) = position;
+    *number_at(&views[2], sequence, token) = position + 1;
+    *number_at(&views[3], sequence, token) = slot_in_blocks(&views[5], sequence, position, block_size);
 }
 
 KernelStatus us_advance_step(const View *views, const void *attributes)
@@ -292,19 +299,67 @@ KernelStatus us_advance_step(const View *views, const void *attributes)
     const int64_t block_size = ((const AdvanceStep *)attributes)->block_size;
     const View *lengths = &views[2], *sampled = &views[4], *blocks = &views[5];
     for (int64_t i = 0; i < sampled->shape[0]; i++) {
-        const int64_t position = place_at(lengths, i);
+        const int64_t position = *number_at(lengths, i, 0);
         if (slot_in_blocks(blocks, i, position, block_size) < 0) {
             return us_kernel_fault("sequence %lld has %lld tokens, and no block for one more: it may have %lld of %lld tokens",
                                    (long long)i, (long long)position, (long long)blocks->shape[1], (long long)block_size);
         }
     }
     for (int64_t i = 0; i < sampled->shape[0]; i++) {
-        const int64_t position = place_at(lengths, i);
-        const int64_t slot = slot_in_blocks(blocks, i, position, block_size);
-        put_number(&views[0], i, place_at(sampled, i));
-        put_number(&views[1], i, position);
-        put_number(&views[2], i, position + 1);
-        put_number(&views[3], i, slot);
+        *number_at(&views[0], i, 0) = *number_at(sampled, i, 0);
+        put_step(views, i, 0, *number_at(lengths, i, 0), block_size);
     }
     return KERNEL_OK;
+}
+
+/* The last one that is not below 0; -1: there is none. */
+static int64_t last_sampled(const View *sampled, int64_t sequence)
+{
+    int64_t token = -1;
+    for (int64_t i = sampled->shape[1] - 1; i >= 0 && token < 0; i--) {
+        token = *number_at(sampled, sequence, i);
+    }
+    return token < 0 ? -1 : token;
+}
+
+/* Below 0: none. */
+static int64_t position_behind(const View *views, int64_t sequence, int64_t token)
+{
+    int64_t position;
+    const bool is_none = __builtin_add_overflow(*number_at(&views[1], sequence, token), 1, &position) ||
+                         __builtin_add_overflow(position, place_at(&views[7], sequence), &position);
+    return is_none ? -1 : position;
+}
+
+static KernelStatus check_guesses(const View *views, int64_t block_size)
+{
+    const View *blocks = &views[5];
+    for (int64_t i = 0; i < views[0].shape[0]; i++) {
+        if (last_sampled(&views[4], i) < 0) {
+            return us_kernel_fault("sequence %lld has no sampled token that is not below 0", (long long)i);
+        }
+        for (int64_t token = 0; token < views[0].shape[1]; token++) {
+            if (slot_in_blocks(blocks, i, position_behind(views, i, token), block_size) < 0) {
+                return us_kernel_fault("token %lld of sequence %lld, at %lld with %lld accepted behind it, gets no block: "
+                                       "there are %lld of %lld tokens", (long long)token, (long long)i,
+                                       (long long)*number_at(&views[1], i, token), (long long)place_at(&views[7], i),
+                                       (long long)blocks->shape[1], (long long)block_size);
+            }
+        }
+    }
+    return KERNEL_OK;
+}
+
+KernelStatus us_advance_guesses(const View *views, const void *attributes)
+{
+    const int64_t block_size = ((const AdvanceStep *)attributes)->block_size;
+    const KernelStatus status = check_guesses(views, block_size);
+    for (int64_t i = 0; status == KERNEL_OK && i < views[0].shape[0]; i++) {
+        const int64_t sampled = last_sampled(&views[4], i);
+        for (int64_t token = 0; token < views[0].shape[1]; token++) {
+            *number_at(&views[0], i, token) = token == 0 ? sampled : *number_at(&views[6], i, token - 1);
+            put_step(views, i, token, position_behind(views, i, token), block_size);
+        }
+    }
+    return status;
 }

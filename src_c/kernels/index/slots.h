@@ -33,10 +33,17 @@ Kernel us_take_pages;
 
 /* A step of decoding for the first `queries` sequences: the sampled token is the sequence's, its position is the length so far,
  * which then grows by one, and its slot is that of this position in the sequence's blocks.
- * views: tokens, positions, lengths, slots [sequences]; sampled [queries]; blocks [sequences, …]; all int64. */
+ * views: tokens, positions, lengths, slots [sequences, 1]; sampled [queries, 1]; blocks [sequences, …]; all int64. */
 typedef struct AdvanceStep {
     int64_t block_size;
 } AdvanceStep;
 Kernel us_advance_step;
+
+/* The same where each sequence has guesses for the tokens behind the sampled one, of which some were accepted: its first token
+ * is the last sampled one that is not below 0, the others are the guesses, and all positions grow by one and the number of
+ * accepted ones; a length is one more than its position.
+ * views: tokens, positions, lengths, slots, sampled [sequences, 1 + guesses]; blocks [sequences, …];
+ * guesses [sequences, guesses]; accepted [sequences]; all int64. */
+Kernel us_advance_guesses;
 
 #endif

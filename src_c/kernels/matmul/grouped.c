@@ -1,6 +1,6 @@
 #include "kernels/matmul/grouped.h"
 
-#include "kernels/scratch.h"
+#include "kernels/matmul/activated.h"
 
 #include <string.h>
 
@@ -97,20 +97,7 @@ static KernelStatus multiply(const GroupedProduct *call, View *operands)
     if (call->activation == NULL) {
         return call->kernel(operands, &call->how);
     }
-    const View result = *out;
-    void *space = us_scratch_array(us_view_elements(out), sizeof(float));
-    if (space == NULL) {
-        return KERNEL_NO_MEMORY;
-    }
-    *out = us_view_contiguous(space, DTYPE_FLOAT32, out->rank, out->shape);
-    KernelStatus status = call->kernel(operands, &call->how);
-    if (status == KERNEL_OK) {
-        const MapCall map = {.formula = call->activation, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32,
-                             .inputs = 1, .outputs = 1, .items = 1};
-        status = us_map((const View[]){*out, result}, &map);
-    }
-    us_scratch_give_back(space);
-    return status;
+    return us_activate_result(call->kernel, &call->how, operands, out, call->activation);
 }
 
 /* Matrices of the axes in front, one after the other. */

@@ -66,7 +66,7 @@ Kernel us_grouped_gated;
 /* The same by any list of one operand each, computed in float32, then out[place[row]] += weight[row] * row, in the order of the
  * rows, in float64 and rounded once, out being 0 but for `shared`. A place that out does not have is a fault; rows behind
  * the last group count nowhere.
- * views: three more, weights [rows], places [rows] (int32 or int64), and of `shared` [count, columns], or absent. */
+ * views: three more, weights [rows] or absent, places [rows] (int32 or int64), and of `shared` [count, columns], or absent. */
 Kernel us_grouped_combined;
 
 /* For the kernels of this family: rows of all groups together, in a list that has been checked. */

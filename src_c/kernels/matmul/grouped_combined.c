@@ -50,6 +50,9 @@ static KernelStatus read_places(const View *places, int64_t rows, int64_t target
 
 static KernelStatus weigh(const View *sums, const View *weights)
 {
+    if (us_view_is_absent(weights)) {
+        return KERNEL_OK;
+    }
     View column = us_view_insert_axis(*weights, 1, 1, 0);
     column.shape[0] = sums->shape[0];
     return us_map_floats(&us_map_mul, 2, (const View[]){*sums, column, *sums});
@@ -90,7 +93,7 @@ KernelStatus us_grouped_combined(const View *views, const void *attributes)
 {
     const GroupedProduct *call = attributes;
     const View *more = &views[1 + call->operand_count];
-    const int64_t shape[] = {more[WEIGHTS].shape[0], views[OUT].shape[1]};
+    const int64_t shape[] = {more[PLACES].shape[0], views[OUT].shape[1]};
     Space space;
     if (take_space(&views[OUT], shape[0], &space) != KERNEL_OK) {
         return KERNEL_NO_MEMORY;

@@ -3,8 +3,6 @@
 #include "kernels/move/copy_view.h"
 #include "kernels/move/move.h"
 
-#include <string.h>
-
 static int64_t chunk_rows(const View *tensor, int64_t chunks)
 {
     return tensor->shape[0] / chunks + (tensor->shape[0] % chunks != 0);
@@ -39,17 +37,6 @@ static View rows_of(const View *tensor, int64_t first, int64_t count)
     return rows;
 }
 
-static void clear(const View *target)
-{
-    static const _Alignas(16) unsigned char zero[16];
-    View zeros = *target;
-    zeros.data = (void *)(uintptr_t)zero;
-    memset(zeros.strides, 0, sizeof zeros.strides);
-    if (!us_view_is_empty(target)) {
-        us_copy_view(target, &zeros);
-    }
-}
-
 static KernelStatus move(const View *from, const View *to)
 {
     return us_view_is_empty(to) ? KERNEL_OK : us_reshape((const View[]){*from, *to}, NULL);
@@ -65,8 +52,8 @@ static KernelStatus place_tensor(const View *tensor, const View *target)
     const View to = part_of(target, 0, whole, 0, width), end = part_of(target, whole, rest > 0, 0, filled);
     const View gap = part_of(target, whole, rest > 0, filled, width - filled);
     const View after = part_of(target, whole + (rest > 0), chunks - whole - (rest > 0), 0, width);
-    clear(&gap);
-    clear(&after);
+    us_clear_view(&gap);
+    us_clear_view(&after);
     const KernelStatus status = move(&from, &to);
     return status != KERNEL_OK ? status : move(&last, &end);
 }

@@ -225,24 +225,61 @@ US_ALWAYS_INLINE void transpose_square(char *to, int64_t to_row, const char *fro
     }
 }
 
-/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. The next tile, which continues the rows
- * of `from`, is asked for meanwhile: so many rows at once are more than the processor follows by itself. */
+enum { SQUARES = COLUMN_BYTES / 16 };
+
+/* So many squares, one below the other. */
+US_ALWAYS_INLINE void transpose_squares(char *to, int64_t to_row, const char *from, int64_t from_row, int size)
+{
+    const int rows = 16 / size;
+    Column now[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        now[i] = load_column(from + i * from_row, rows * from_row);
+    }
+    interleave_rows_column(now, rows, size);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        memcpy(to + i * to_row, &now[i], sizeof now[i]);
+    }
+}
+
+/* `tall` rows at a time, a constant: one or SQUARES squares. The last ones overlap the ones before. The next tile, which
+ * continues the rows of `from`, is asked for meanwhile: so many rows at once are more than the processor follows by itself. */
+US_ALWAYS_INLINE void transpose_in_squares(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
+                                           int64_t columns, int64_t tall, int size)
+{
+    const int64_t side = 16 / size;
+    for (int64_t begin = 0; begin < rows; begin += tall) {
+        const int64_t r = smaller(begin, rows - tall);
+        for (int64_t k = r; k < r + tall; k++) {
+            for (int64_t ahead = 0; ahead < columns * size; ahead += CACHE_LINE_BYTES) {
+                __builtin_prefetch(from + k * from_row + columns * size + ahead);
+            }
+        }
+        for (int64_t i = 0; i < columns; i += side) {
+            const int64_t c = smaller(i, columns - side);
+            char *square = to + c * to_row + r * size;
+            if (tall > side) {
+                transpose_squares(square, to_row, from + r * from_row + c * size, from_row, size);
+            } else {
+                transpose_square(square, to_row, from + r * from_row + c * size, from_row, size);
+            }
+        }
+    }
+}
+
+/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. */
 US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
                                 int size)
 {
     const int64_t side = 16 / size;
-    for (int64_t r = 0; r < rows; r += side) {
-        int64_t c = 0;
-        for (int64_t k = r; k < rows && k < r + side; k++) {
-            for (int64_t ahead = 0; ahead < columns * size; ahead += 64) {
-                __builtin_prefetch(from + k * from_row + columns * size + ahead);
-            }
-        }
-        for (; r + side <= rows && c + side <= columns; c += side) {
-            transpose_square(to + c * to_row + r * size, to_row, from + r * from_row + c * size, from_row, size);
-        }
-        for (int64_t k = r; k < rows && k < r + side; k++) {
-            copy_strided(to + c * to_row + k * size, to_row, from + k * from_row + c * size, size, columns - c, size);
+    if (rows >= side * SQUARES && columns >= side) {
+        transpose_in_squares(to, to_row, from, from_row, rows, columns, side * SQUARES, size);
+    } else if (rows >= side && columns >= side) {
+        transpose_in_squares(to, to_row, from, from_row, rows, columns, side, size);
+    } else {
+        for (int64_t r = 0; r < rows; r++) {
+            copy_strided(to + r * size, to_row, from + r * from_row, size, columns, size);
         }
     }
 }
@@ -404,4 +441,18 @@ void us_copy_view(const View *to, const View *from)
     const int64_t run = move.table != NULL ? move.axes[move.rank - 1].size : 1; /* which no piece cuts */
     move.piece = (PIECE_BYTES / move.element + run - 1) / run * run;
     us_parallel((move.count + move.piece - 1) / move.piece, copy_piece, &move);
+}
+
+void us_fill_view(const View *target, const void *element)
+{
+    View repeated = *target;
+    repeated.data = (void *)(uintptr_t)element;
+    memset(repeated.strides, 0, sizeof repeated.strides);
+    us_copy_view(target, &repeated);
+}
+
+void us_clear_view(const View *target)
+{
+    static const _Alignas(16) unsigned char zero[16]; /* in every type */
+    us_fill_view(target, zero);
 }

@@ -147,16 +147,6 @@ KernelStatus us_sequence(const View *views, const void *attributes)
 
 /* ---- constants ---- */
 
-static void fill_view(const View *target, const void *element)
-{
-    View repeated = *target;
-    repeated.data = (void *)(uintptr_t)element;
-    memset(repeated.strides, 0, sizeof repeated.strides);
-    if (!us_view_is_empty(target)) {
-        us_copy_view(target, &repeated);
-    }
-}
-
 /* `size` places of an axis, from `begin` on. */
 static View part_of(View view, int32_t axis, int64_t begin, int64_t size)
 {
@@ -176,8 +166,8 @@ static void pad_around(View source, View rest, const ConstantPad *pad, const voi
         }
         const int64_t first = bounded(before, 0, size), end = bounded(behind, first, size);
         const View head = part_of(rest, axis, 0, first), tail = part_of(rest, axis, end, size - end);
-        fill_view(&head, element);
-        fill_view(&tail, element);
+        us_fill_view(&head, element);
+        us_fill_view(&tail, element);
         if (first == end) {
             return;
         }
@@ -207,8 +197,6 @@ KernelStatus us_constant_pad(const View *views, const void *attributes)
 
 /* ---- diagonals ---- */
 
-_Alignas(16) static const unsigned char no_element[ELEMENT_BYTES]; /* 0 in every type */
-
 /* A line of `count` elements of a view, `stride` apart, from an offset on. */
 static View line_of(const View *view, int64_t offset, int64_t stride, int64_t count)
 {
@@ -222,7 +210,7 @@ KernelStatus us_diagonal_matrix(const View *views, const void *attributes)
     const int64_t diagonal = ((const Diagonal *)attributes)->diagonal;
     const View *out = &views[1];
     const int64_t offset = diagonal < 0 ? -diagonal * out->strides[0] : diagonal * out->strides[1];
-    fill_view(out, no_element);
+    us_clear_view(out);
     const View line = line_of(out, offset, out->strides[0] + out->strides[1], us_view_elements(&views[0]));
     return us_view_is_empty(&line) ? KERNEL_OK : us_reshape((const View[]){views[0], line}, NULL);
 }
@@ -244,7 +232,7 @@ KernelStatus us_fill_diagonal(const View *views, const void *attributes)
     const int64_t rows = target->shape[0], period = least + 1;
     for (int64_t row = 0; row < rows && (row == 0 || fill->wraps); row += period) {
         const View line = line_of(target, row * target->strides[0], stride, rows - row < least ? rows - row : least);
-        fill_view(&line, element);
+        us_fill_view(&line, element);
     }
     return KERNEL_OK;
 }
@@ -252,6 +240,6 @@ KernelStatus us_fill_diagonal(const View *views, const void *attributes)
 KernelStatus us_identity(const View *views, const void *attributes)
 {
     (void)attributes;
-    fill_view(&views[0], no_element);
+    us_clear_view(&views[0]);
     return us_fill_diagonal(views, &(DiagonalFill){.value = {1, 0, 1}});
 }

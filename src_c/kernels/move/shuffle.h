@@ -1,40 +1,49 @@
-/* Elements of two vectors of 16 bytes that take turns. */
+/* Vectors of 16 bytes, and columns of them that fill a register, whose elements are put in other places. */
 #ifndef UNDERSTUDY_SHUFFLE_H
 #define UNDERSTUDY_SHUFFLE_H
 
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
-typedef uint8_t Vector __attribute__((vector_size(16)));
+#include <string.h>
 
-/* a[k] b[k] a[k+1] b[k+1] … of elements of `size` bytes; the first of them are `begin` bytes from the start. */
-US_ALWAYS_INLINE Vector interleave(Vector a, Vector b, int size, int begin)
+/* GCC 11 would put a column together in memory. */
+#if __GNUC__ >= 12
+#define COLUMN_BYTES REGISTER_BYTES
+#else
+#define COLUMN_BYTES 16
+#endif
+
+#define VECTOR_BYTES 16
+#define VECTOR Vector
+#define NAME(function) function
+#include "kernels/move/shuffle.inc"
+
+#define VECTOR_BYTES COLUMN_BYTES
+#define VECTOR Column
+#define NAME(function) US_NAME(function, column)
+#include "kernels/move/shuffle.inc"
+
+/* 16 bytes from each of some places `step` bytes apart. */
+US_ALWAYS_INLINE Column load_column(const char *from, int64_t step)
 {
-    Vector places; /* a constant: of a's bytes 0 … 15, of b's 16 … 31 */
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) {
-        const int element = i / size;
-        places[i] = (uint8_t)(begin + element / 2 * size + i % size + element % 2 * 16);
-    }
-    return __builtin_shuffle(a, b, places);
-}
-
-/* `rows` (2, 4, 8 or 16) vectors in place of which come their elements in turns: those of vector i with those of the one
- * half the rows below it, again and again. */
-US_ALWAYS_INLINE void interleave_rows(Vector *now, int rows, int size)
-{
-    Vector next[16];
+    Vector parts[COLUMN_BYTES / 16];
 #pragma GCC unroll 4
-    for (int width = 1; width < rows; width *= 2) {
-#pragma GCC unroll 8
-        for (int i = 0; i < rows / 2; i++) {
-            next[2 * i] = interleave(now[i], now[i + rows / 2], size, 0);
-            next[2 * i + 1] = interleave(now[i], now[i + rows / 2], size, 8);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++) {
-            now[i] = next[i];
-        }
+    for (int i = 0; i < COLUMN_BYTES / 16; i++) {
+        memcpy(&parts[i], from + i * step, 16);
     }
+#if COLUMN_BYTES == 64
+    typedef uint64_t One __attribute__((vector_size(16)));
+    typedef uint64_t Two __attribute__((vector_size(32)));
+    const Two low = __builtin_shufflevector((One)parts[0], (One)parts[1], 0, 1, 2, 3);
+    const Two high = __builtin_shufflevector((One)parts[2], (One)parts[3], 0, 1, 2, 3);
+    return (Column)__builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+#elif COLUMN_BYTES == 32
+    typedef uint64_t One __attribute__((vector_size(16)));
+    return (Column)__builtin_shufflevector((One)parts[0], (One)parts[1], 0, 1, 2, 3);
+#else
+    return parts[0];
+#endif
 }
 
 #endif

@@ -42,6 +42,9 @@ static void gate(const GateForm *form, float *a, const float *b, int64_t count)
     for (int64_t i = 0; form->kind == GATE_SWISH_FIRST && i < count; i++) {
         a[i] = most(silu_float(a[i]), limit) * hold(b[i], limit);
     }
+    for (int64_t i = 0; form->kind == GATE_BOUNDED && i < count; i++) {
+        a[i] = bounded_float(a[i], form->alpha) * sigmoid_float(a[i]) * (limit > 0 ? bounded_float(b[i], limit) : b[i]);
+    }
 }
 
 /* Of GATE_CLIPPED: a and b become the slopes by them, out of the slopes of the result. */
@@ -126,7 +129,7 @@ static void form_row(const Gated *work, int64_t row, float *out)
         if (is_given(work, SMOOTH)) {
             load_numbers(work, SMOOTH, group, begin, count, 1, numbers);
             for (int64_t i = 0; i < count; i++) {
-                a[i] *= numbers[i];
+                a[i] = work->how->divides ? a[i] / numbers[i] : a[i] * numbers[i];
             }
         }
         if (is_given(work, OFFSET)) {
@@ -167,7 +170,8 @@ KernelStatus us_quantize_gated(const View *views, const void *attributes)
     work.groups = grouped ? views[ENDS].shape[0] : 1;
     work.piece_rows = PIECE_ELEMENTS / work.size + 1;
     const View absent = us_view_absent();
-    work.to = us_quantized_rows(&views[Y], &views[SCALE], &absent, &(QuantizeRows){.packed = work.how->packed});
+    const QuantizeRows rows = {.packed = work.how->packed, .rounding = work.how->rounding};
+    work.to = us_quantized_rows(&views[Y], &views[SCALE], &absent, &rows);
     if (grouped) {
         work.ends = us_scratch_array(work.groups, sizeof(int64_t));
         if (work.ends == NULL) {

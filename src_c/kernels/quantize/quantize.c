@@ -289,7 +289,7 @@ static void store_row(const QuantizedRows *rows, int64_t row, int64_t length, fl
 
 void us_round_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x)
 {
-    round_all(x, length, ROUND_EVEN);
+    round_all(x, length, rows->how.rounding);
     store_row(rows, row, length, x);
 }
 

@@ -15,7 +15,7 @@ QuantizedRows us_quantized_rows(const View *y, const View *scale, const View *of
 
 /* Row `row` of y, its scale, and its offset if that is given. Of x nothing is left. */
 void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x);
-/* The nearest integers, ties to even, without a scale. */
+/* Their integers, without a scale. */
 void us_round_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x);
 
 /* Ends of groups of rows, or their sizes (int32 or int64), as ends that do not fall back and do not pass the last row; returns

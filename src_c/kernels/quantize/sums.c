@@ -2,6 +2,7 @@
 
 #include "kernels/matmul/matmul.h"
 #include "kernels/pieces.h"
+#include "kernels/quantize/parameters.h"
 #include "kernels/quantize/product.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/scratch.h"
@@ -65,20 +66,38 @@ KernelStatus us_scaled_product(const View *views, const void *attributes)
                                                     .packed_b = NOT_PACKED});
 }
 
+/* For every row, by strides of 0. */
+static View offsets_of(const View *parameters, const View *c, float *space)
+{
+    if (us_view_is_absent(parameters)) {
+        return *parameters;
+    }
+    const int64_t n = c->shape[c->rank - 1];
+    for (int64_t i = 0; i < n; i++) {
+        space[i] = (float)us_parameter_offset(((const uint64_t *)parameters->data)[i * parameters->strides[0]]);
+    }
+    const View row = us_view_contiguous(space, DTYPE_FLOAT32, 1, &n);
+    return us_view_broadcast(&row, c->rank, c->shape);
+}
+
 KernelStatus us_quantize_product(const View *views, const void *attributes)
 {
     (void)attributes;
-    const View *c = &views[3], absent = us_view_absent();
-    float *sums = us_scratch_take(us_scratch_bytes(us_view_elements(c), sizeof *sums) + 64);
-    if (sums == NULL) {
+    enum { A, B, SCALE, C, SUMMAND, PARAMETERS };
+    const View *c = &views[C], absent = us_view_absent();
+    const size_t parts[] = {us_scratch_bytes(us_view_elements(c), sizeof(float)),
+                            us_scratch_bytes(c->shape[c->rank - 1], sizeof(float))};
+    char *const space = us_scratch_take(us_scratch_sum(parts, 2)), *cursor = space;
+    if (space == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    const View product = us_view_contiguous(sums, DTYPE_FLOAT32, c->rank, c->shape);
-    KernelStatus status = us_product((const View[]){views[0], views[1], absent, product, absent, absent},
-                                     &(ViewProduct){.compute = DTYPE_FLOAT32, .alpha = {1}});
+    const View product = us_view_contiguous(us_scratch_part(&cursor, parts[0]), DTYPE_FLOAT32, c->rank, c->shape);
+    const View offsets = offsets_of(&views[PARAMETERS], c, us_scratch_part(&cursor, parts[1]));
+    KernelStatus status = us_product((const View[]){views[A], views[B], views[SUMMAND], product, absent, absent},
+                                     &(ViewProduct){.compute = DTYPE_FLOAT32, .alpha = {1}, .beta = {1}});
     if (status == KERNEL_OK) {
-        status = us_quantize((const View[]){product, views[2], absent, *c}, &(Quantize){.rounding = ROUND_EVEN});
+        status = us_quantize((const View[]){product, views[SCALE], offsets, *c}, &(Quantize){.rounding = ROUND_EVEN});
     }
-    us_scratch_give_back(sums);
+    us_scratch_give_back(space);
     return status;
 }

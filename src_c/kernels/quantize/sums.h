@@ -15,8 +15,9 @@ typedef struct ScaledProduct {
 } ScaledProduct;
 Kernel us_scaled_product;
 
-/* c = the nearest integers, ties to even, of (a b) * scale, the product in float32.
- * views: a [batch…, m, k], b [batch…, k, n], scale (float32) and c [batch…, m, n]. */
+/* c = the nearest integers, ties to even, of (a b + summand) * scale + offset, a product with its summand in float32.
+ * views: a [batch…, m, k], b [batch…, k, n], scale (float32) and c [batch…, m, n]; then, or absent: summand [batch…, m, n],
+ * and 64 bits [n] in which the offset is (parameters.h). */
 Kernel us_quantize_product;
 
 #endif

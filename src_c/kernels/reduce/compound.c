@@ -131,7 +131,11 @@ KernelStatus us_equal(const View *views, const void *attributes)
         us_parallel(work.blocks.count, compare_block, &work);
         equal = !atomic_load_explicit(&work.differs, memory_order_relaxed);
     }
-    *(bool *)views[2].data = equal;
+    if (views[2].dtype == DTYPE_UINT32) {
+        *(uint32_t *)views[2].data = equal ? 0 : comparison->code;
+    } else {
+        *(bool *)views[2].data = equal;
+    }
     return KERNEL_OK;
 }
 

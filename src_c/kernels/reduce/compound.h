@@ -21,9 +21,11 @@ typedef struct Fold {
 } Fold;
 Kernel us_fold;
 
-/* views: a, b, out (one element): whether a and b have one shape and equal elements, of the type `compute`. */
+/* views: a, b, out (one element, bool or uint32): whether a and b have one shape and equal elements, of the type `compute`; of
+ * uint32, 0 where they have and `code` where not. */
 typedef struct Comparison {
     DType compute;
+    uint32_t code;
 } Comparison;
 Kernel us_equal;
 

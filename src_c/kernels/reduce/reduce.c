@@ -9,8 +9,10 @@
 /* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost,
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
  * than FEW_UNITS units each is cut into chunks of its elements; units of indices are INDEXED_COLUMNS wide, for long columns:
- * the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows shorter than SHORT_ROW
- * are gathered into columns, or than SHORT_FOLDED_ROW where rows are folded as they lie. An index is looked for among NEAR elements, which are still in the cache. */
+ * the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows of less than SHORT_ROW
+ * bytes are turned into columns, or than SHORT_FOLDED_ROW where rows are folded as they lie, or than SHORT_INDEXED_ROW where an
+ * index is looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR elements, which
+ * are still in the cache. */
 enum {
     COLUMNS = 1024,
     INDEXED_COLUMNS = 128,
@@ -21,8 +23,10 @@ enum {
     CHUNK_ELEMENTS = 16 * 1024,
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
-    SHORT_ROW = 96,
-    SHORT_FOLDED_ROW = 48,
+    SHORT_ROW = 1024,
+    SHORT_INDEXED_ROW = 512,
+    SHORT_FOLDED_ROW = 256,
+    TURNED_BLOCK = 512,
     NEAR = 8 * 1024,
 };
 
@@ -95,23 +99,66 @@ static void choose_reduction(ReduceWork *work, const Reduction *reduction)
     work->has_b = reduction->outputs > 1;
 }
 
+/* Outputs of a few neighbours whose elements lie together, one such block behind the other: the blocks are the columns. */
+static void turn_blocks(ReduceWork *work)
+{
+    Axes *kept = &work->kept;
+    const int32_t last = kept->rank - 1;
+    const int64_t run = kept->shape[last];
+    work->turned_runs = 1;
+    if (last == 0 || !work->in_place || work->reduced.rank != 1 || run == 1 || run >= LANES || kept->strides[0][last] != 1 ||
+        work->reduced.strides[0][0] != run || kept->shape[last - 1] < LANES || work->elements >= TURNED_BLOCK / run) {
+        return;
+    }
+    work->turned_runs = run;
+    kept->shape[last] = kept->shape[last - 1];
+    kept->shape[last - 1] = run;
+    for (int k = 0; k <= work->call->outputs; k++) {
+        const int64_t stride = kept->strides[k][last];
+        kept->strides[k][last] = kept->strides[k][last - 1];
+        kept->strides[k][last - 1] = stride;
+    }
+}
+
+/* The outputs of a unit: as many of a run as it may have, and where these are few all, of several runs. */
+static void cut_outputs(ReduceWork *work, int64_t elements)
+{
+    const int32_t last = work->kept.rank - 1;
+    const int64_t run = work->kept.shape[last], runs = last > 0 ? work->kept.shape[last - 1] : 1;
+    const int64_t wanted = ceiling(PIECE_ELEMENTS, elements), together = run < MANY_ROWS ? 1 : LANES;
+    const int64_t batch = smaller(larger(wanted, together), COLUMNS);
+    const int64_t columns = work->reduction->values != NULL ? INDEXED_COLUMNS : COLUMNS;
+    if (work->turned_runs > 1) {
+        work->unit_runs = runs;
+        work->unit_columns = smaller(run, larger(columns / runs / LANES, 1) * LANES);
+    } else {
+        work->unit_columns = smaller(run, work->by_columns ? columns : batch);
+        const int64_t room = columns / whole_lanes(run), light = wanted / run;
+        work->unit_runs = work->unit_columns == run ? bounded(smaller(room, light), 1, runs) : 1;
+    }
+    work->units_per_run = ceiling(run, work->unit_columns);
+    work->units_per_plane = ceiling(runs, work->unit_runs) * work->units_per_run;
+    work->units = work->groups / run / runs * work->units_per_plane;
+}
+
+/* Bytes of rows that are longer than those which are turned. */
+static int64_t short_row(const ReduceWork *work)
+{
+    const bool has_fold = work->fold != NULL && work->reduction->first == NULL && us_reduce_row_in_place(work);
+    return !has_fold ? SHORT_ROW : work->reduction->values != NULL ? SHORT_INDEXED_ROW : SHORT_FOLDED_ROW;
+}
+
 static void cut(ReduceWork *work)
 {
+    turn_blocks(work);
     const int64_t run = work->kept.shape[work->kept.rank - 1], elements = work->elements > 0 ? work->elements : 1;
     const int64_t along_kept = llabs(work->kept.strides[0][work->kept.rank - 1]);
     const int64_t along_reduced = llabs(work->reduced.strides[0][work->reduced.rank - 1]);
-    const bool folds = work->fold != NULL && work->reduction->first == NULL && work->reduction->values == NULL &&
-                       us_reduce_row_in_place(work);
-    const bool is_short = elements < (folds ? SHORT_FOLDED_ROW : SHORT_ROW) && run > elements;
-    work->by_columns = run > 1 && (along_kept < along_reduced || elements == 1 || is_short);
+    const bool is_short = elements < short_row(work) / work->size && run > elements;
+    work->by_columns = work->turned_runs > 1 || (run > 1 && (along_kept < along_reduced || elements == 1 || is_short));
     work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
-    const int64_t wanted = ceiling(PIECE_ELEMENTS, elements), together = run < MANY_ROWS ? 1 : LANES;
-    const int64_t batch = smaller(wanted < together ? together : wanted, COLUMNS);
-    const int64_t columns = work->reduction->values != NULL ? INDEXED_COLUMNS : COLUMNS;
-    work->unit_groups = smaller(run, work->by_columns ? columns : batch);
-    work->units_per_run = ceiling(run, work->unit_groups);
-    work->units = work->groups / run * work->units_per_run;
-    const int64_t unit_elements = elements * work->unit_groups;
+    cut_outputs(work, elements);
+    const int64_t unit_elements = elements * work->unit_columns * work->unit_runs;
     work->units_per_piece = ceiling(PIECE_ELEMENTS, unit_elements);
     int64_t chunks = 1;
     if (work->units < FEW_UNITS) {
@@ -121,13 +168,25 @@ static void cut(ReduceWork *work)
     work->chunks = ceiling(elements, work->chunk_elements);
 }
 
-/* The outputs of a unit: number of the first one and how many. */
-static int64_t unit_groups(const ReduceWork *work, int64_t unit, int64_t *first)
+/* The outputs of a unit: number of the first one, runs and how many neighbours each. States of a run begin at whole LANES. */
+typedef struct Unit {
+    int64_t first, runs, columns;
+} Unit;
+
+static Unit unit_of(const ReduceWork *work, int64_t number)
 {
-    const int64_t run = work->kept.shape[work->kept.rank - 1];
-    const int64_t begin = unit % work->units_per_run * work->unit_groups;
-    *first = unit / work->units_per_run * run + begin;
-    return smaller(run - begin, work->unit_groups);
+    const int32_t last = work->kept.rank - 1;
+    const int64_t run = work->kept.shape[last], runs = last > 0 ? work->kept.shape[last - 1] : 1;
+    const int64_t in_plane = number % work->units_per_plane;
+    const int64_t row = in_plane / work->units_per_run * work->unit_runs;
+    const int64_t column = in_plane % work->units_per_run * work->unit_columns;
+    return (Unit){(number / work->units_per_plane * runs + row) * run + column, smaller(runs - row, work->unit_runs),
+                  smaller(run - column, work->unit_columns)};
+}
+
+static int64_t states_of(const Unit *unit)
+{
+    return unit->runs > 1 ? unit->runs * whole_lanes(unit->columns) : unit->columns;
 }
 
 /* ---- units ---- */
@@ -246,75 +305,92 @@ static void reduce_rows(const ReduceWork *work, const char *data, int64_t along,
     }
 }
 
-/* Elements begin … end-1 of all outputs of a unit. */
-static void reduce_unit(const ReduceWork *work, int64_t unit, int64_t begin, int64_t end, States *states)
+/* Elements begin … end-1 of outputs each of which has a row. */
+static void reduce_run(const ReduceWork *work, const char *data, int64_t count, int64_t begin, int64_t end, char *guess,
+                       char *a, char *b)
 {
-    int64_t first;
-    const int64_t count = unit_groups(work, unit, &first);
-    const char *data = (const char *)work->input->data + us_axes_offset(&work->kept, 0, first) * work->size;
-    const int64_t along = work->kept.strides[0][work->kept.rank - 1] * work->size;
-    if (work->by_columns) {
-        work->start(whole_lanes(count), states->a.bytes, states->b.bytes);
-        us_reduce_step_columns(work, data, count, begin, end, states->guess.bytes, states->a.bytes, states->b.bytes);
-        return;
-    }
+    const int64_t along = work->kept.strides[0][work->kept.rank - 1] * work->size, size = work->wide_size;
     const bool is_indexed = work->reduction->values != NULL;
     const int64_t near_rows = begin < end ? NEAR / (end - begin) : 0, at_once = is_indexed ? smaller(near_rows, LANES) : LANES;
     const bool folds = work->fold != NULL && us_reduce_row_in_place(work) && begin < end && at_once > 0;
-    for (int64_t i = 0, rows; i < count; i += rows) {
-        const int64_t place = i * work->wide_size;
-        char *const a = states->a.bytes + place, *const b = states->b.bytes + place;
+    for (int64_t i = 0, rows; i < count; i += rows, data += rows * along, a += rows * size, b += rows * size) {
         rows = is_indexed && !folds ? 1 : smaller(count - i, at_once);
         if (folds) {
-            fold_rows(work, data + i * along, along, rows, begin, end, a, b);
+            fold_rows(work, data, along, rows, begin, end, a, b);
         } else if (is_indexed) {
-            reduce_indexed_row(work, data + i * along, begin, end, a, b);
+            reduce_indexed_row(work, data, begin, end, a, b);
         } else {
-            reduce_rows(work, data + i * along, along, rows, begin, end, states->guess.bytes + place, a, b);
+            reduce_rows(work, data, along, rows, begin, end, guess + i * size, a, b);
         }
     }
 }
 
-static void store_output(const ReduceWork *work, int64_t first, int64_t count, int k, const void *values)
+/* Elements begin … end-1 of all outputs of a unit. */
+static void reduce_unit(const ReduceWork *work, const Unit *unit, int64_t begin, int64_t end, States *states)
 {
-    const View *out = &work->outputs[k];
-    const int64_t size = (int64_t)us_dtype_size(out->dtype), stride = work->kept.strides[1 + k][work->kept.rank - 1];
-    const DType result = k == 1 && work->call->reduction->values != NULL ? out->dtype : work->call->result;
-    Wide rounded, converted;
-    us_convert(rounded.bytes, result, values, work->wide, count);
-    us_convert(converted.bytes, out->dtype, rounded.bytes, result, count);
-    char *data = (char *)out->data + us_axes_offset(&work->kept, 1 + k, first) * size;
-    us_copy_elements(data, stride, converted.bytes, 1, size, count);
+    const int32_t last = work->kept.rank - 1;
+    const char *data = (const char *)work->input->data + us_axes_offset(&work->kept, 0, unit->first) * work->size;
+    const int64_t between = last > 0 ? work->kept.strides[0][last - 1] * work->size : 0;
+    const int64_t step = whole_lanes(unit->columns) * work->wide_size;
+    char *a = states->a.bytes, *b = states->b.bytes, *guess = states->guess.bytes;
+    if (work->by_columns) {
+        work->start(whole_lanes(states_of(unit)), a, b);
+    }
+    const bool turns = us_reduce_takes_turned(work);
+    const int64_t together = work->turned_runs > 1 ? unit->runs : 1;
+    for (int64_t run = 0; run < unit->runs; run += together, data += between, a += step, b += step, guess += step) {
+        if (turns) {
+            us_reduce_step_turned(work, data, together, unit->columns, begin, end, &(ReduceStates){guess, a, b});
+        } else if (work->by_columns) {
+            us_reduce_step_columns(work, data, unit->columns, begin, end, guess, a, b);
+        } else {
+            reduce_run(work, data, unit->columns, begin, end, guess, a, b);
+        }
+    }
 }
 
-static void store(const ReduceWork *work, int64_t unit, const States *states)
+static void store_output(const ReduceWork *work, const Unit *unit, int k, const void *values)
 {
-    int64_t first;
-    const int64_t count = unit_groups(work, unit, &first);
+    const View *out = &work->outputs[k];
+    const int32_t last = work->kept.rank - 1;
+    const int64_t size = (int64_t)us_dtype_size(out->dtype), stride = work->kept.strides[1 + k][last];
+    const int64_t between = last > 0 ? work->kept.strides[1 + k][last - 1] : 0, step = whole_lanes(unit->columns) * size;
+    const DType result = k == 1 && work->call->reduction->values != NULL ? out->dtype : work->call->result;
+    Wide rounded, converted;
+    us_convert(rounded.bytes, result, values, work->wide, states_of(unit));
+    us_convert(converted.bytes, out->dtype, rounded.bytes, result, states_of(unit));
+    char *data = (char *)out->data + us_axes_offset(&work->kept, 1 + k, unit->first) * size;
+    for (int64_t run = 0; run < unit->runs; run++) {
+        us_copy_elements(data + run * between * size, stride, converted.bytes + run * step, 1, size, unit->columns);
+    }
+}
+
+static void store(const ReduceWork *work, const Unit *unit, const States *states)
+{
     for (int k = 0; k < work->call->outputs; k++) {
         if (!us_view_is_absent(&work->outputs[k])) {
-            store_output(work, first, count, k, k == 0 ? states->a.bytes : states->b.bytes);
+            store_output(work, unit, k, k == 0 ? states->a.bytes : states->b.bytes);
         }
     }
 }
 
 /* A unit from beginning to end, with what runs first. */
-static void run_unit(const ReduceWork *given, int64_t unit)
+static void run_unit(const ReduceWork *given, int64_t number)
 {
     States states;
-    int64_t first;
-    const int64_t count = unit_groups(given, unit, &first);
+    const Unit unit = unit_of(given, number);
+    const int64_t count = states_of(&unit);
     ReduceWork work = *given;
     if (work.call->reduction->first != NULL) {
         choose_reduction(&work, work.call->reduction->first);
-        reduce_unit(&work, unit, 0, work.elements, &states);
+        reduce_unit(&work, &unit, 0, work.elements, &states);
         finish(&work, count, &states);
         memcpy(states.guess.bytes, states.a.bytes, (size_t)(count * work.wide_size));
         choose_reduction(&work, work.call->reduction);
     }
-    reduce_unit(&work, unit, 0, work.elements, &states);
+    reduce_unit(&work, &unit, 0, work.elements, &states);
     finish(&work, count, &states);
-    store(&work, unit, &states);
+    store(&work, &unit, &states);
 }
 
 static void run_units(void *context, int64_t piece)
@@ -330,31 +406,32 @@ static void run_units(void *context, int64_t piece)
 
 static int64_t states_size(const ReduceWork *work)
 {
-    return whole_lanes(work->unit_groups) * work->wide_size;
+    return work->unit_runs * whole_lanes(work->unit_columns) * work->wide_size;
 }
 
 static void run_chunk(void *context, int64_t piece)
 {
     const ReduceWork *work = context;
-    const int64_t unit = piece / work->chunks, begin = piece % work->chunks * work->chunk_elements;
+    const int64_t number = piece / work->chunks, begin = piece % work->chunks * work->chunk_elements;
+    const Unit unit = unit_of(work, number);
     const size_t size = (size_t)states_size(work);
     char *partial = work->partial + (size_t)piece * 2 * size;
     States states;
     if (work->reduction->first != NULL) {
-        memcpy(states.guess.bytes, work->guesses + (size_t)unit * size, size);
+        memcpy(states.guess.bytes, work->guesses + (size_t)number * size, size);
     }
-    reduce_unit(work, unit, begin, smaller(begin + work->chunk_elements, work->elements), &states);
+    reduce_unit(work, &unit, begin, smaller(begin + work->chunk_elements, work->elements), &states);
     memcpy(partial, states.a.bytes, size);
     memcpy(partial + size, states.b.bytes, size);
 }
 
 /* The states of a unit's chunks, merged in order, finished. */
-static void merge_chunks(const ReduceWork *work, int64_t unit, States *states)
+static void merge_chunks(const ReduceWork *work, int64_t number, States *states)
 {
     const size_t size = (size_t)states_size(work);
-    int64_t first;
-    const int64_t count = unit_groups(work, unit, &first);
-    const char *partial = work->partial + (size_t)(unit * work->chunks) * 2 * size;
+    const Unit unit = unit_of(work, number);
+    const int64_t count = states_of(&unit);
+    const char *partial = work->partial + (size_t)(number * work->chunks) * 2 * size;
     memcpy(states->a.bytes, partial, size);
     memcpy(states->b.bytes, partial + size, size);
     for (int64_t chunk = 1; chunk < work->chunks; chunk++) {
@@ -362,7 +439,7 @@ static void merge_chunks(const ReduceWork *work, int64_t unit, States *states)
         work->merge(count, states->a.bytes, states->b.bytes, other, other + size);
     }
     if (work->reduction->first != NULL) {
-        memcpy(states->guess.bytes, work->guesses + (size_t)unit * size, size);
+        memcpy(states->guess.bytes, work->guesses + (size_t)number * size, size);
     }
     finish(work, count, states);
 }
@@ -385,9 +462,10 @@ static KernelStatus run_in_chunks(ReduceWork *work)
     }
     if (has_memory) {
         us_parallel(work->units * work->chunks, run_chunk, work);
-        for (int64_t unit = 0; unit < work->units; unit++) {
-            merge_chunks(work, unit, &states);
-            store(work, unit, &states);
+        for (int64_t number = 0; number < work->units; number++) {
+            const Unit unit = unit_of(work, number);
+            merge_chunks(work, number, &states);
+            store(work, &unit, &states);
         }
     }
     us_scratch_give_back(work->guesses);

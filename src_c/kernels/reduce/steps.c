@@ -120,8 +120,7 @@ void us_reduce_take_row(const ReduceWork *work, const char *row, int64_t begin, 
     }
 }
 
-/* Columns that are not read in place: panels of as many rows as a tile holds. Columns whose own elements are neighbours, as
- * rows of a few elements are, are turned. */
+/* Columns that are not read in place: panels of as many rows as a tile holds. */
 static void gather_columns(const ReduceWork *work, const char *from, int64_t rows, int64_t row_stride, int64_t position,
                            int64_t columns, const char *guess, char *a, char *b)
 {
@@ -129,22 +128,61 @@ static void gather_columns(const ReduceWork *work, const char *from, int64_t row
     const int64_t width = whole_lanes(columns), array_size = (int64_t)us_dtype_size(work->array);
     const int64_t stride = work->kept.strides[0][work->kept.rank - 1];
     const int64_t at_once = (int64_t)sizeof tile.bytes / (width * array_size);
-    const bool turns = work->in_place && row_stride == 1 && rows * work->size >= 16;
     for (int64_t done = 0, part; done < rows; done += part) {
         part = smaller(rows - done, at_once);
-        if (turns) {
-            us_transpose(tile.bytes, width * array_size, from + done * work->size, stride * work->size, columns, part,
-                         array_size);
-        }
         for (int64_t r = 0; r < part; r++) {
             char *row = tile.bytes + r * width * array_size;
-            if (!turns) {
-                fetch(work, from + (done + r) * row_stride * work->size, stride, columns, row);
-            }
+            fetch(work, from + (done + r) * row_stride * work->size, stride, columns, row);
             memset(row + columns * array_size, 0, (size_t)((width - columns) * array_size));
         }
         const ReducePanel panel = panel_of(part, width, width, position + done);
         step(work, &panel, tile.bytes, guess, a, b);
+    }
+}
+
+/* Columns that are turned at once. */
+enum { TURNED_COLUMNS = 256 };
+
+bool us_reduce_takes_turned(const ReduceWork *work)
+{
+    return work->by_columns && work->in_place && work->reduced.rank == 1 &&
+           work->reduced.strides[0][0] == work->turned_runs && (work->turned_runs > 1 || work->elements > 1);
+}
+
+/* `count` elements of each column to as many rows of `width`. Where they are less than a square has, elements behind them are
+ * turned, too, as long as there are any. */
+static void turn(const ReduceWork *work, const char *from, int64_t columns, int64_t count, int64_t width, char *to)
+{
+    const int64_t size = work->size, stride = work->kept.strides[0][work->kept.rank - 1] * size, row = width * size;
+    const int64_t square = larger(count, SQUARE_BYTES / size);
+    const bool has_square = from + larger(0, (columns - 1) * stride) + square * size <= work->end;
+    us_transpose(to, row, from, stride, columns, has_square ? square : count, size);
+    for (int64_t i = 0; i < count && columns < width; i++) {
+        memset(to + i * row + columns * size, 0, (size_t)((width - columns) * size));
+    }
+}
+
+void us_reduce_step_turned(const ReduceWork *work, const char *first, int64_t runs, int64_t columns, int64_t begin,
+                           int64_t end, const ReduceStates *states)
+{
+    Tile tile;
+    const int64_t stride = work->kept.strides[0][work->kept.rank - 1], size = work->size;
+    const int64_t fits = (int64_t)sizeof tile.bytes / (size * larger((end - begin) * runs, SQUARE_BYTES / size));
+    const int64_t most = bounded(fits / LANES * LANES, 4 * LANES, TURNED_COLUMNS);
+    const int64_t most_rows = (int64_t)sizeof tile.bytes / (runs * most * size);
+    const int64_t at_once = most_rows > REDUCE_ROWS ? most_rows / REDUCE_ROWS * REDUCE_ROWS : most_rows;
+    for (int64_t column = 0; column < columns; column += most) {
+        const int64_t part = smaller(columns - column, most), width = whole_lanes(part);
+        for (int64_t at = begin, rows; at < end; at += rows) {
+            rows = smaller(end - at, at_once);
+            turn(work, first + (column * stride + at * runs) * size, part, rows * runs, width, tile.bytes);
+            for (int64_t run = 0; run < runs; run++) {
+                const ReducePanel panel = panel_of(rows, width, runs * width, at);
+                const int64_t place = (run * whole_lanes(columns) + column) * work->wide_size;
+                step(work, &panel, tile.bytes + run * width * size, states->guess + place, states->a + place,
+                     states->b + place);
+            }
+        }
     }
 }
 
@@ -164,7 +202,7 @@ static int64_t step_joined_rows(const ReduceWork *work, const char *from, int64_
         joined *= 2;
     }
     const int64_t width = joined * columns, taken = rows / joined;
-    if (taken < 2) {
+    if (taken < (columns < LANES ? 2 : REDUCE_ROWS)) { /* as they lie they fill more of whole LANES */
         return 0;
     }
     JoinedStates joined_a, joined_b;
@@ -187,33 +225,38 @@ static bool joins_rows(const ReduceWork *work, int64_t columns)
            work->reduced.strides[0][work->reduced.rank - 1] == columns;
 }
 
+/* How many rows can be read to the end of whole LANES: what is behind the last column is a row's, and of no state that counts. */
+static int64_t rows_of_whole_lanes(const ReduceWork *work, const char *from, int64_t rows, int64_t columns)
+{
+    const int64_t along = work->reduced.strides[0][work->reduced.rank - 1];
+    const int64_t beyond = (work->end - from) / work->size - whole_lanes(columns);
+    return beyond < 0 ? 0 : along <= 0 ? rows : smaller(rows, beyond / along + 1);
+}
+
 void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t columns, int64_t begin, int64_t end,
                             const char *guess, char *a, char *b)
 {
     const int64_t along = work->reduced.strides[0][work->reduced.rank - 1];
     const bool neighbours = work->in_place && work->kept.strides[0][work->kept.rank - 1] == 1;
-    const int64_t whole = neighbours ? columns / LANES * LANES : 0;
-    const int64_t rest = columns - whole, states = whole * work->wide_size;
     const bool fetches = us_fetches_columns(), joins = joins_rows(work, columns);
     int64_t position = begin;
     AxesWalk walk;
     for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
-        int64_t done = joins ? step_joined_rows(work, first + run.offset * work->size, columns, run.length, a, b) : 0;
-        position += done;
-        for (int64_t rows; done < run.length; done += rows, position += rows) {
-            rows = smaller(run.length - done, whole > 0 ? REDUCE_ROWS : run.length);
-            const char *from = first + (run.offset + done * along) * work->size;
-            ReducePanel panel = panel_of(rows, whole, along, position);
-            panel.fetched |= fetches && llabs(along) > whole;
-            if (whole > 0) {
-                step(work, &panel, from, guess, a, b);
-            }
-            if (rest > 0) {
-                const int64_t skipped = whole * work->kept.strides[0][work->kept.rank - 1] * work->size;
-                gather_columns(work, from + skipped, rows, along, position, rest, guess + states, a + states,
-                               b + states);
-            }
+        const char *from = first + run.offset * work->size;
+        int64_t done = joins ? step_joined_rows(work, from, columns, run.length, a, b) : 0;
+        from += done * along * work->size;
+        const int64_t whole = neighbours ? rows_of_whole_lanes(work, from, run.length - done, columns) : 0;
+        if (whole > 0) {
+            ReducePanel panel = panel_of(whole, whole_lanes(columns), along, position + done);
+            panel.fetched |= fetches && llabs(along) > columns;
+            step(work, &panel, from, guess, a, b);
+            from += whole * along * work->size;
+            done += whole;
         }
+        if (done < run.length) {
+            gather_columns(work, from, run.length - done, along, position + done, columns, guess, a, b);
+        }
+        position += run.length;
     }
 }

@@ -22,7 +22,8 @@ typedef struct ReduceWork {
     const char *end; /* of the input's memory */
     bool by_columns;
     int64_t strip;     /* states of a row */
-    int64_t unit_groups, units_per_run, units, chunk_elements, chunks, units_per_piece;
+    int64_t turned_runs; /* outputs of a block whose elements lie together, where they are turned; or 1 */
+    int64_t unit_runs, unit_columns, units_per_run, units_per_plane, units, chunk_elements, chunks, units_per_piece;
     const Reduction *reduction; /* the one that runs now, and its bodies */
     ReduceStart *start;
     ReduceStep *step;
@@ -61,5 +62,11 @@ void us_reduce_take_row(const ReduceWork *work, const char *row, int64_t begin, 
 /* Reduces elements begin … end-1 of columns side by side. */
 void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t columns, int64_t begin, int64_t end,
                             const char *guess, char *a, char *b);
+
+/* The same of columns whose elements lie together, alone or in turns with those of others (`runs`): squares of them are turned.
+ * And whether they do. */
+bool us_reduce_takes_turned(const ReduceWork *work);
+void us_reduce_step_turned(const ReduceWork *work, const char *first, int64_t runs, int64_t columns, int64_t begin,
+                           int64_t end, const ReduceStates *states);
 
 #endif

@@ -1,5 +1,6 @@
 #include "kernels/scan/scan.h"
 
+#include "kernels/move/copy_view.h"
 #include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/parallel.h"
@@ -7,9 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. */
+/* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. Lines of up to TURNED_LENGTH, and
+ * groups of a few lines that take turns in memory, are turned into columns: so many that TURNED_ROWS of each fit a tile. A few
+ * groups are scanned as they lie. */
 enum {
     COLUMNS = 1024,
+    TURNED_LENGTH = 256,
+    TURNED_ROWS = 16,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
     PIECE_ELEMENTS = 16 * 1024,
@@ -28,6 +33,8 @@ typedef struct Work {
     Axes kept;         /* the other axes; operands: the views */
     int64_t along[VIEWS], length; /* strides and size of the axis */
     bool by_columns;
+    int64_t together;  /* lines of a group, which take turns; `kept` are the groups. 1: there are none */
+    bool turned;       /* groups, or lines by themselves, come side by side */
     int64_t unit_lines, units_per_run, units, units_per_piece;
 } Work;
 
@@ -48,7 +55,7 @@ static char *at(const Work *work, int k, int64_t offset)
 
 /* Part of a unit: `rows` elements of each of `lines` lines, and their steps in a tile. */
 typedef struct Part {
-    int64_t rows, lines, width; /* lines in a tile */
+    int64_t rows, lines, width; /* groups, where lines have some; lines in a tile */
     ScanSteps steps;
 } Part;
 
@@ -61,6 +68,19 @@ static int64_t across(const Work *work, int k)
 static void move(const Work *work, int k, char *place, char *tile, const Part *part, bool store)
 {
     const int64_t size = size_of(work, k), along = work->along[k], beside = across(work, k);
+    if (work->turned) {
+        const int64_t row = part->width / work->together * size, elements = part->rows * work->together;
+        if (store) {
+            us_transpose(place, beside * size, tile, row, elements, part->lines, size);
+        } else {
+            us_transpose(tile, row, place, beside * size, part->lines, elements, size);
+        }
+        return;
+    }
+    if (work->together > 1) {
+        us_copy_elements(store ? place : tile, 1, store ? tile : place, 1, size, part->rows * part->width);
+        return;
+    }
     const int64_t outer = work->by_columns ? part->rows : part->lines, outer_step = work->by_columns ? along : beside;
     const int64_t count = work->by_columns ? part->lines : part->rows, stride = work->by_columns ? beside : along;
     const int64_t tile_step = work->by_columns ? part->steps.row : part->steps.column;
@@ -78,15 +98,19 @@ static const char *load(const Work *work, char *place, const Part *part, Tile *e
 {
     const DType compute = work->call->compute, dtype = work->views[0].dtype;
     const int64_t count = part->rows * part->width;
-    const bool is_ready = dtype == compute && compute == work->array;
-    if (is_ready && part->lines == part->width && (work->by_columns ? across(work, 0) : work->along[0]) == 1) {
+    const bool is_ready = dtype == compute && compute == work->array, in_groups = work->together > 1;
+    if (is_ready && in_groups && !work->turned) {
+        *steps = part->steps;
+        return place;
+    }
+    if (is_ready && !work->turned && part->lines == part->width && (work->by_columns ? across(work, 0) : work->along[0]) == 1) {
         *steps = work->by_columns ? (ScanSteps){work->along[0], 1} : (ScanSteps){1, across(work, 0)};
         return place;
     }
     Tile raw, rounded;
     *steps = part->steps;
     char *moved = is_ready ? elements->bytes : raw.bytes;
-    if (part->width > part->lines) {
+    if (part->width > part->lines * work->together) {
         memset(moved, 0, (size_t)(count * size_of(work, 0)));
     }
     move(work, 0, place, moved, part, false);
@@ -118,7 +142,7 @@ static void fetch(const Work *work, int k, const char *place, const Part *part)
     const int64_t size = size_of(work, k), along = work->along[k], beside = across(work, k);
     const int64_t runs = work->by_columns ? part->rows : part->lines, run_step = work->by_columns ? along : beside;
     const int64_t length = size * (work->by_columns ? part->lines : part->rows);
-    if ((work->by_columns ? beside : along) != 1) {
+    if (work->together > 1 || (work->by_columns ? beside : along) != 1) {
         return;
     }
     for (int64_t run = 0; run < runs; run++) {
@@ -137,7 +161,7 @@ static void run_unit(const Work *work, int64_t unit)
 {
     const int64_t run = work->kept.shape[work->kept.rank - 1], begin = unit % work->units_per_run * work->unit_lines;
     const int64_t first = unit / work->units_per_run * run + begin, lines = smaller(run - begin, work->unit_lines);
-    const int64_t width = work->by_columns ? whole_lanes(lines) : lines;
+    const int64_t together = work->together, width = together * (work->by_columns ? whole_lanes(lines) : lines);
     const ScanLanes *scan = work->call->scan->lanes();
     const Lane lane = us_lane_of(work->call->compute);
     _Alignas(64) char a[COLUMNS * WIDEST], b[COLUMNS * WIDEST];
@@ -152,8 +176,8 @@ static void run_unit(const Work *work, int64_t unit)
     for (int64_t done = 0; done < work->length; done += part.rows) {
         part.rows = smaller(work->length - done, part.rows);
         /* Member by member: a copy of what was just written in parts waits until all stores before it are done. */
-        part.steps.row = panel.to.row = work->by_columns ? width : 1;
-        part.steps.column = panel.to.column = work->by_columns ? 1 : part.rows;
+        part.steps.row = panel.to.row = work->by_columns || together > 1 ? width : 1;
+        part.steps.column = panel.to.column = work->by_columns || together > 1 ? 1 : part.rows;
         panel.rows = part.rows;
         panel.position = done;
         for (int k = 1; k <= work->call->outputs; k++) {
@@ -197,6 +221,32 @@ static void collect_axes(Work *work)
     us_axes_complete(&work->kept, count);
 }
 
+/* Groups of less than LANES lines that take turns are what is kept. */
+static void form_groups(Work *work)
+{
+    const int32_t last = work->kept.rank - 1;
+    const int64_t run = work->kept.shape[last];
+    work->together = 1;
+    for (int k = 0; k <= work->call->outputs; k++) {
+        if (run == 1 || run >= LANES || work->kept.strides[k][last] != 1 || work->along[k] != run) {
+            return;
+        }
+    }
+    work->together = run;
+    work->kept.rank--;
+    us_axes_complete(&work->kept, 1 + work->call->outputs);
+}
+
+/* Whether lines by themselves are short and many, or groups many. */
+static bool are_turned(const Work *work)
+{
+    bool neighbours = work->kept.shape[work->kept.rank - 1] >= LANES && (work->together > 1 || work->length <= TURNED_LENGTH);
+    for (int k = 0; k <= work->call->outputs; k++) {
+        neighbours &= work->along[k] == work->together;
+    }
+    return neighbours;
+}
+
 /* A scalar is scanned as an axis of one element. */
 static void take_axis(Work *work)
 {
@@ -225,12 +275,17 @@ KernelStatus us_scan(const View *views, const void *attributes)
     work.wide = us_wide_dtype(call->compute);
     take_axis(&work);
     collect_axes(&work);
-    const int64_t run = work.kept.shape[work.kept.rank - 1];
-    work.by_columns = run > 1 && llabs(work.kept.strides[1][work.kept.rank - 1]) < llabs(work.along[1]);
-    work.unit_lines = smaller(run, work.by_columns ? COLUMNS : SCAN_LINES);
+    form_groups(&work);
+    work.turned = are_turned(&work);
+    const int64_t run = work.kept.shape[work.kept.rank - 1], group = work.together * work.length;
+    const int64_t beside = llabs(across(&work, 1));
+    work.by_columns = work.turned || (work.together == 1 && run > 1 && beside < llabs(work.along[1]));
+    const int64_t turned = TILE_ELEMENTS / (smaller(work.length, TURNED_ROWS) * work.together) / LANES * LANES;
+    const int64_t lines = work.turned ? larger(turned, LANES) : work.by_columns ? COLUMNS : work.together > 1 ? 1 : SCAN_LINES;
+    work.unit_lines = smaller(run, lines);
     work.units_per_run = (run + work.unit_lines - 1) / work.unit_lines;
-    work.units = elements / work.length / run * work.units_per_run;
-    work.units_per_piece = PIECE_ELEMENTS / (work.unit_lines * work.length) + 1;
+    work.units = elements / group / run * work.units_per_run;
+    work.units_per_piece = PIECE_ELEMENTS / (work.unit_lines * group) + 1;
     const int64_t pieces = (work.units + work.units_per_piece - 1) / work.units_per_piece;
     if (elements * size_of(&work, 0) > SERIAL_BYTES) {
         us_parallel(pieces, run_units, &work);

@@ -1,6 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/move/copy_view.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/axes.h"
@@ -60,6 +61,7 @@ typedef struct Plan {
     Axes group_axes, other_axes;
     int64_t group, others, piece; /* sizes; groups (or blocks of columns) per piece */
     bool direct;                  /* rows (or columns) are unit-stride arrays of the loops' type: nothing is gathered */
+    bool turned;                  /* columns are rows of the loops' type, and are gathered by squares */
     DType compute;                /* float32 or float64 */
     int64_t width, blocks;        /* columns: groups handled at a time, and how many such blocks the last axis has */
     int64_t rows;                 /* columns: elements of a group of which values are kept at a time */
@@ -151,7 +153,11 @@ static void gather_columns(const Plan *plan, int k, const char *data, int64_t wi
 {
     const DType dtype = plan->views[k]->dtype;
     const int64_t group_stride = plan->group_axes.strides[k][0] * (int64_t)us_dtype_size(dtype);
-    const int64_t stride = plan->other_axes.strides[k][plan->other_axes.rank - 1];
+    const int64_t stride = plan->other_axes.strides[k][plan->other_axes.rank - 1], size = (int64_t)us_dtype_size(dtype);
+    if (plan->turned) {
+        us_transpose(to, width * size, data, stride * size, width, plan->group, size);
+        return;
+    }
     for (int64_t j = 0; j < plan->group; j++) {
         if (plan->compute == DTYPE_FLOAT64) {
             us_load_double((double *)to + j * width, data + j * group_stride, dtype, stride, width);
@@ -165,7 +171,11 @@ static void scatter_columns(const Plan *plan, int k, char *data, int64_t width, 
 {
     const DType dtype = plan->views[k]->dtype;
     const int64_t group_stride = plan->group_axes.strides[k][0] * (int64_t)us_dtype_size(dtype);
-    const int64_t stride = plan->other_axes.strides[k][plan->other_axes.rank - 1];
+    const int64_t stride = plan->other_axes.strides[k][plan->other_axes.rank - 1], size = (int64_t)us_dtype_size(dtype);
+    if (plan->turned) {
+        us_transpose(data, stride * size, from, width * size, plan->group, width, size);
+        return;
+    }
     for (int64_t j = 0; j < plan->group; j++) {
         if (plan->compute == DTYPE_FLOAT64) {
             us_store_double(data + j * group_stride, dtype, stride, (const double *)from + j * width, width);
@@ -448,7 +458,8 @@ static KernelStatus run(const View *views, int count, const Softmax *softmax)
     const bool columns = chooses_columns(&plan, one_type);
     const Axes *run_axes = columns ? &plan.other_axes : &plan.group_axes;
     plan.direct = one_type && plan.group_axes.rank == 1 && has_unit_stride(&plan, run_axes);
-    plan.loops = &loops[plan.direct ? views[0].dtype : plan.compute];
+    plan.turned = columns && one_type && !plan.direct && has_unit_stride(&plan, &plan.group_axes);
+    plan.loops = &loops[plan.direct || plan.turned ? views[0].dtype : plan.compute];
     if (columns) {
         run_all_columns(&plan);
     } else {

@@ -240,6 +240,26 @@ def recurrent(device):
 
 
 @program
+def speech(device):
+    """Spectra of tones by short-time transforms, whose gradients reach the signal; a classifier of what is heard."""
+    time, tones = torch.arange(2000) / 8000, torch.tensor([200.0, 330.0, 510.0, 800.0])
+    signals = torch.sin(2 * torch.pi * tones[:, None] * time) + 0.2 * torch.cos(torch.arange(8000.0).reshape(4, 2000) ** 1.3)
+    torch.manual_seed(6)
+    window, gain = torch.hann_window(240).to(device), torch.ones(4, 1, device=device, requires_grad=True)
+    layer = nn.Linear(129, 4).to(device)
+    labels, losses = torch.arange(4).to(device), []
+    optimizer = torch.optim.SGD([gain, *layer.parameters()], 0.05)
+    for _ in range(3):
+        optimizer.zero_grad()
+        spectrum = torch.stft(gain * signals.to(device), 256, 80, 240, window, return_complex=True).abs().square()
+        loss = functional.cross_entropy(layer((spectrum + 1e-3).log().mean(-1)), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses + numbers(gain) + summary(layer)
+
+
+@program
 def mixed_precision(device):
     """Half precision inside, a scaled loss outside. The CPU, which scales nothing, computes what it should come near."""
     torch.manual_seed(5)

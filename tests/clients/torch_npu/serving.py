@@ -3,7 +3,6 @@
 Each function takes the adapter, whose functions take and change tensors of the host here, or None, and gives tensors.
 """
 
-import ctypes
 import importlib
 
 import torch
@@ -39,14 +38,10 @@ class Adapter:
 
         return call
 
-    def in_blocks(self, matrix):
-        """In the adapter's format 29: blocks of 16 rows and 32 bytes, which are copied, since npu_format_cast is not emulated."""
-        (rows, columns), width, size = matrix.shape, 32 // matrix.element_size(), ctypes.c_size_t(matrix.nbytes)
-        blocks = matrix.view(rows // 16, 16, columns // width, width).permute(2, 0, 1, 3).contiguous()
-        there = self.module.empty_with_format(matrix.shape, dtype=matrix.dtype, device=self.device, acl_format=29)
-        places = ctypes.c_void_p(there.data_ptr()), ctypes.c_void_p(blocks.data_ptr())
-        assert ctypes.CDLL("libascendcl.so").aclrtMemcpy(places[0], size, places[1], size, 1) == 0
-        return there
+    def in_blocks(self, weight):
+        """On the device, in its format 29: FRACTAL_NZ."""
+        self.module.npu.config.allow_internal_format = True
+        return self.module.npu_format_cast(weight.to(self.device), 29)
 
 
 def wave(*shape: int, dtype=torch.float16, step: float = 0.7):
@@ -853,6 +848,52 @@ def npu_mla_prolog_v2(npu):
 @operator
 def npu_mla_prolog_v3(npu):
     return latent_attention(npu, "npu_mla_prolog_v3", query_norm_flag=True, qc_qr_scale=1.5, kc_scale=0.5)
+
+
+# ---- weights in blocks ----
+
+
+@operator
+def npu_format_cast(npu):
+    """There and back, and products with what was cast."""
+    casts = [(29, wave(40, 24)), (29, whole(2, 3, 17, 70)), (29, whole(5, 9, dtype=torch.int32)), (3, wave(2, 17, 3, 5)),
+             (4, wave(20, 17, 3, 2)), (32, wave(2, 17, 3, 5, 2)), (33, wave(20, 17, 1, 3, 2))]  # fmt: skip
+    x, weight, bias = whole(5, 40, dtype=torch.float16), whole(40, 24, dtype=torch.float16), whole(24, dtype=torch.float16)
+    if npu:
+        there = [npu.module.npu_format_cast(tensor.to(npu.device), form) for form, tensor in casts]
+        assert [int(npu.module.get_npu_format(tensor)) for tensor in there] == [form for form, _ in casts]
+        back = [npu.module.npu_format_cast(there[0], 2), *there[1:]]
+        x, bias, cast, turned = x.to(npu.device), bias.to(npu.device), npu.in_blocks(weight), npu.in_blocks(weight.T.contiguous())
+        products = [x @ cast, torch.addmm(bias, x, cast), functional.linear(x, turned, bias), x @ turned.T]
+    else:
+        back, products = [tensor for _, tensor in casts], [x @ weight, bias + x @ weight, bias + x @ weight, x @ weight]
+    return [tensor.cpu() for tensor in (*back, *products)]
+
+
+@operator
+def quantized_weights_in_blocks(npu):
+    """Products of integers as serving engines prepare their weights."""
+    x, weight, experts = whole(5, 64), whole(64, 96), whole(3, 64, 96, below=19)
+    scale, scales, of_row = wave(96, dtype=torch.float32), wave(3, 96, dtype=torch.float32, step=0.3), wave(5, dtype=torch.float32) + 2
+    ends, group = torch.tensor([2, 2, 5]), [0, 0, 2, 2, 2]
+    if npu:
+        cast, turned, blocks = npu.in_blocks(weight), npu.in_blocks(weight.T.contiguous()), npu.in_blocks(experts)
+        named = {"output_dtype": torch.bfloat16}
+        products = [npu.npu_quant_matmul(x, tensor, scale.bfloat16(), pertoken_scale=of_row, **named) for tensor in (cast, turned.T)]
+        half = npu.npu_weight_quant_batchmatmul(x.half(), cast, scale.half())
+        split = {"group_list": ends, "split_item": 3, "group_type": 0, "group_list_type": 0}
+        grouped = npu.npu_grouped_matmul([x], [blocks], scale=[scales.bfloat16()], per_token_scale=[of_row], **split, **named)[0]
+        gated, gated_scale = npu.npu_grouped_matmul_swiglu_quant(x=x, weight=blocks, group_list=ends, weight_scale=scales, x_scale=of_row)[:2]
+    else:
+        sums, rows = x.double() @ weight.double(), torch.stack([x[i].double() @ experts[g].double() for i, g in enumerate(group)])
+        products = [(sums * scale.bfloat16().double() * of_row[:, None]).bfloat16()] * 2
+        half = (sums * scale.half().double()).half()
+        grouped = (rows * scales.bfloat16()[group].double() * of_row[:, None]).bfloat16()
+        a, b = (rows * scales[group].double() * of_row[:, None]).chunk(2, -1)
+        values = functional.silu(a) * b
+        gated_scale = values.abs().amax(-1) / 127
+        gated = (values / gated_scale[:, None]).round()
+    return *products, half, grouped, gated * 0.25, gated_scale
 
 
 # ---- sparse tensors ----

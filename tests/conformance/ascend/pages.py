@@ -74,6 +74,11 @@ def _stored_ones(count: int, dtype: str) -> numpy.ndarray:
     return kind_of(dtype).encode(numpy.ones(count))
 
 
+def format_code(name: str) -> int:
+    """One format's constant has another beginning."""
+    return lib.ACL_FRACTAL_Z_3D if name == "FRACTAL_Z_3D" else getattr(lib, f"ACL_FORMAT_{name}")
+
+
 @dataclasses.dataclass
 class Shaped:
     """A tensor to be made."""
@@ -83,7 +88,7 @@ class Shaped:
     below: int | None = None  # integers 0 … below-1
     leaves_storage: bool = False
     format: str | None = None  # ACL_FORMAT_…
-    storage: tuple[int, ...] | None = None  # of ACL_FORMAT_FRACTAL_NZ with this shape of its storage
+    storage: tuple[int, ...] | None = None  # with this shape of its storage, of ACL_FORMAT_FRACTAL_NZ if no format is given
     turned: bool = False  # the last two dimensions lie the other way round
 
     def strides(self) -> list[int]:
@@ -104,16 +109,17 @@ class Shaped:
     def make(self, output: bool) -> Tensor:
         kind = kind_of(self.dtype)
         code = DTYPE_CODES.get(self.dtype)
-        name = "FRACTAL_NZ" if self.storage else self.format
-        format = getattr(lib, f"ACL_FORMAT_{name}") if name else None
+        name = self.format or ("FRACTAL_NZ" if self.storage else None)
+        format = format_code(name) if name else None
         if self.leaves_storage:
             strides = [2 * stride for stride in self.strides()]
             return blank(kind, self.shape, strides=strides, storage=[1], format=format)
         if math.prod(self.shape) > LARGE:
             return expanded(kind, self.shape)
         if output:
-            return blank(kind, self.shape, strides=self.strides(), format=format) if code is None else Tensor(
-                kind, numpy.zeros(math.prod(self.shape)), shape=self.shape, code=code)  # fmt: skip
+            return blank(kind, self.shape, strides=self.strides(), storage=self.storage,
+                         format=format) if code is None else Tensor(kind, numpy.zeros(math.prod(self.shape)),
+                                                                    shape=self.shape, code=code)  # fmt: skip
         if self.storage is not None:
             return Tensor(kind, stored=_stored_ones(math.prod(self.storage), self.dtype), shape=self.shape,
                           strides=self.strides(), storage=self.storage, code=code, format=format)  # fmt: skip
@@ -125,7 +131,7 @@ SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?(?::([
 
 def shaped(text: str) -> Shaped:
     """"F32[2,3]", "I64[4]<3" (values below 3), "F32[2,3]^T" (transposed: its columns lie side by side), "F16[2,3]@[1,1,16,16]"
-    (ACL_FORMAT_FRACTAL_NZ with this storage shape), "F32[2,3,4,5]:NHWC" (of that format)."""
+    (ACL_FORMAT_FRACTAL_NZ with this storage shape), "F32[2,3,4,5]:NHWC" (of that format, behind a storage shape too)."""
     match = SPEC.fullmatch(text)
     assert match, text
     shape, storage = (tuple(int(size) for size in sizes.split(",") if size.strip()) for sizes in (match[2], match[5] or ""))
