@@ -271,7 +271,7 @@ def test_sums_do_not_depend_on_the_number_of_threads():
 import hashlib
 from tests.ascend.test_aclnn_index import *
 digest = hashlib.sha256()
-for rows, columns, dim in ((300, 400, 1), (400, 300, 0), (20000, 1, 0)):
+for rows, columns, dim in ((300, 400, 1), (400, 300, 0), (20000, 1, 0), (40000, 3, 0)):
     source, index = RANDOM.normal(0, 1, (rows, columns)), RANDOM.integers(0, 37, (rows, columns))
     out = empty((400, 400) if columns > 1 else (10**6, 1))
     found = call("ScatterAdd", self=tensor(np.ones(out.shape)), dim=dim, index=tensor(index, "I64"), src=tensor(source),
@@ -282,7 +282,7 @@ for rows, columns, dim in ((300, 400, 1), (400, 300, 0), (20000, 1, 0)):
     digest.update(found.tobytes())
 print(digest.hexdigest())
 """
-    assert len({run_python(source, {"UNDERSTUDY_THREADS": str(count)}) for count in (1, 3)}) == 1
+    assert len({run_python(source, {"UNDERSTUDY_THREADS": str(count)}) for count in (1, 3, 20)}) == 1
 
 
 @pytest.mark.parametrize("count", [5, 700])
@@ -372,6 +372,25 @@ def test_masked_select_broadcasts():
     out = empty((60,), "F64")
     call("MaskedSelect", self=tensor(values), mask=tensor(mask, "U8"), out=out)
     np.testing.assert_array_equal(out.stored()[: truth.sum()], joint[truth])
+
+
+@pytest.mark.parametrize("kind, dtype", [("I8", "int8"), ("U8", "uint8"), ("I32", "int32"), ("I64", "int64"), ("B", "bool"),
+                                         ("F16", "float16"), ("F32", "float32"), ("F64", "float64")])  # fmt: skip
+def test_narrow_rows_are_added(kind, dtype):
+    """Rows of few elements, more of them than are converted together: integers wrap round, bools stay true, sums round once."""
+    dtype = np.dtype(dtype)
+    for width, targets, count in ((1, 7, 5000), (2, 50, 300), (3, 1, 2000), (5, 900, 700), (33, 20, 130), (63, 9, 90)):
+        rows = RANDOM.integers(0, 2 if kind == "B" else 100, (count, width)).astype(dtype)
+        start = RANDOM.integers(0, 2 if kind == "B" else 100, (targets, width)).astype(dtype)
+        index = RANDOM.integers(0, targets, count)
+        sums = start.astype(np.float64 if dtype.kind == "f" else np.int64)
+        np.add.at(sums, index, rows.astype(sums.dtype))
+        for index_kind in ("I64", "I32"):
+            arguments = {"self": tensor(start, kind), "dim": 0, "index": tensor(index, index_kind), "source": tensor(rows, kind)}
+            found = call("IndexAdd", alpha=1, out=empty(start.shape, kind), **arguments)
+            with np.errstate(over="ignore"):  # infinity in float16
+                expected = sums.astype(dtype).astype(np.float64)
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_index_add_copy_and_fill():

@@ -9,7 +9,8 @@ from tests.kernels.families import run_map
 
 SHAPES = [(65, 129), (3, 700), (700, 3), (1, 5), (16, 16), (5, 33, 17), (2, 3, 40, 21), (130, 1, 67), (4, 2, 3, 5, 2),
           (300, 2),
-          (600, 8, 2, 2), (2, 70001), (16, 1031), (8, 37)]  # fmt: skip
+          (600, 8, 2, 2), (2, 70001), (16, 1031), (8, 37),
+          (4, 70, 130), (3, 9, 300), (40, 3, 50), (2, 5, 6, 90)]  # fmt: skip
 
 
 def numbers(dtype, shape):
@@ -43,7 +44,7 @@ def test_backwards_and_repeated(dtype):
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
 def test_short_runs_of_many_rows(dtype):
     """Runs of some bytes, of one, two and more axes, that begin and end inside pieces of work."""
-    for width in (7, 16, 64, 100):
+    for width in (1, 2, 3, 5, 7, 9, 16, 64, 100):
         x = numbers(dtype, (2000 // width + 3, 5, width))
         wide = np.broadcast_to(x[:, None, :, None], (len(x), 3, 5, 7, width))
         for source in (wide, wide[:, :2], np.broadcast_to(x, (41, *x.shape)), x[:, ::2], np.broadcast_to(x[:, :1], x.shape)):
@@ -51,6 +52,22 @@ def test_short_runs_of_many_rows(dtype):
                 target = np.zeros((*source.shape[:-2], source.shape[-2] + gap, width), dtype)[..., :source.shape[-2], :]
                 (got,) = run_map("copy", [source], [target], dtype)
                 assert np.ascontiguousarray(got).tobytes() == np.ascontiguousarray(source).tobytes(), (width, source.shape, gap)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "float64", "complex128"])
+def test_short_lines_across(dtype):
+    """Few elements, apart or backwards or one for all, of more lines than are turned together; lines far apart, too."""
+    for lines, columns in itertools.product((70, 9000), (2, 3, 5, 17)):
+        x = numbers(dtype, (lines, columns + 2))
+        far = numbers(dtype, (lines // 2, 4, 2 * columns))[:, 1, ::2]
+        for source in (x[:, ::-1], x[:, 1:-1], x[:, ::2], x[::-1, 1:-1], far, np.broadcast_to(x[:, :1], (lines, columns)),
+                       np.broadcast_to(x[:1, :columns], (lines, columns))):  # fmt: skip
+            for gap in (0, 3):
+                around = np.zeros((len(source), source.shape[1] + gap), dtype)
+                target = around[:, : source.shape[1]]
+                run_map("copy", [source], [target], dtype)
+                assert np.ascontiguousarray(target).tobytes() == np.ascontiguousarray(source).tobytes(), (lines, columns, gap)
+                assert not around[:, source.shape[1] :].view(np.uint8).any()
 
 
 @pytest.mark.parametrize("dtype, shape, order", [

@@ -130,7 +130,7 @@ static aclnnStatus put_slices(OpCall *op, const Operand *self, int32_t axis, con
     }
     IndexPlan plan = slices_of(out, axis, index_count(index));
     plan.call.action = action;
-    plan.call.scales = alpha != NULL;
+    plan.call.scales = alpha != NULL && (alpha->real != 1 || alpha->imaginary != 0 || alpha->integer != 1);
     plan.call.value = alpha != NULL ? *alpha : ZERO;
     plan.operands[0] = index;
     plan.views[0] = index_plan_view(&index->view, &plan.call, out->view.rank > 0 ? axis : 0, 1);

@@ -161,8 +161,8 @@ static void scatter(FtCall *call, void *output, const int *output_shape, int out
     }
     if (adds) {
         const View index = us_view_contiguous(rows, DTYPE_INT64, 1, &slices.count);
-        const RowSum sum = {output, updates, &index, us_shape_elements(slices.depth, shape.size), slices.width, call->dtype,
-                            false};
+        const RowSum sum = {.out = output, .rows = updates, .index = &index, .width = slices.width, .dtype = call->dtype,
+                            .targets = us_shape_elements(slices.depth, shape.size)};
         ft_finish(call, us_add_rows(&sum));
     } else {
         us_put_rows(output, updates, rows, slices.count, ft_bytes(slices.width, call->dtype));
@@ -186,7 +186,8 @@ void ft_op_unsorted_segment_sum(FtCall *call, const FtUnsortedSegmentSum *a)
     const int64_t count = a->dim0;
     require_inside(call, "index", a->index, count, a->id_max);
     const View index = us_view_contiguous((void *)a->index, DTYPE_INT32, 1, &count);
-    const RowSum sum = {a->output, a->input, &index, a->id_max, a->dim1, call->dtype, true};
+    const RowSum sum = {.out = a->output, .rows = a->input, .index = &index, .targets = a->id_max, .width = a->dim1,
+                        .dtype = call->dtype, .clears = true};
     ft_finish(call, ft_ok(call) ? us_add_rows(&sum) : KERNEL_OK);
 }
 

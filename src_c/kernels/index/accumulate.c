@@ -271,13 +271,11 @@ static Reach reach_of(const Places *places, const PlacePiece *part)
     return reach;
 }
 
-/* Positions of a line from `begin` on; how many: up to the first index that us_place_line leaves to others. */
-static int64_t add_line(const DenseRun *run, const PlacePiece *part, const Reach *reach, int64_t begin, void *sums)
+/* Positions of a line; how many: up to the first index that us_place_line leaves to others. */
+static int64_t add_line(const DenseRun *run, PlaceLine line)
 {
     const Indexing *call = run->places->call;
     const bool multiplies = call->action == INDEX_MULTIPLY;
-    char *const data[2] = {sums, part->data[PLACE_OTHER]};
-    PlaceLine line = us_place_line_at(&reach->places, &reach->outer, data, part->index_data[0], begin);
     _Alignas(64) char values[SLICE_TILE * sizeof(uint64_t)];
     line.count = line.count < SLICE_TILE ? line.count : SLICE_TILE;
     us_place_line_ask(&line, us_dtype_size(run->places->other.dtype));
@@ -324,8 +322,13 @@ static bool add_dense(const DenseRun *run, const PlacePiece *part, const Reach *
     const bool by_lines = us_places_have_lines(&reach->places, outer);
     int64_t offsets[2][SLICE_TILE];
     _Alignas(64) char raw[SLICE_TILE * sizeof(uint64_t)], values[SLICE_TILE * sizeof(uint64_t)];
-    for (int64_t begin = 0, count; begin < total; begin += count) {
-        count = by_lines ? add_line(run, part, reach, begin, sums) : 0;
+    char *const data[2] = {sums, part->data[PLACE_OTHER]};
+    PlaceLine line = {0};
+    for (int64_t begin = 0, count = -1; begin < total; begin += count) {
+        if (by_lines && !us_place_line_next(&line, count)) {
+            line = us_place_line_at(&reach->places, outer, data, part->index_data[0], begin);
+        }
+        count = by_lines ? add_line(run, line) : 0;
         if (count > 0) {
             continue;
         }
@@ -396,7 +399,7 @@ static KernelStatus accumulate_dense(const Places *places, const PlaceAxes *axes
 
 /* ---- rows that one index tensor names ---- */
 
-enum { LEAST_ROW = 16 }; /* elements */
+enum { LEAST_ROW = 2 }; /* elements */
 
 typedef struct RowNumbers {
     const Places *places; /* offsets into the tensor are numbers of rows */
@@ -405,17 +408,32 @@ typedef struct RowNumbers {
     OutsideIndex outside;
 } RowNumbers;
 
-/* Whether the slices are rows of a matrix, which us_add_rows adds in the same type and order. */
+/* The slices as rows of a matrix; `index` are their numbers. */
+static RowSum rows_of(const Places *places, const PlaceAxes *axes, const View *index)
+{
+    const DType dtype = places->tensor.dtype;
+    return (RowSum){.out = places->tensor.data, .rows = places->other.data, .index = index, .targets = places->axes[0].axis.size,
+                    .width = axes->inner_count, .dtype = dtype, .wraps = us_lane_of(us_wide_dtype(dtype)) == LANE_INT64 ||
+                                                                         us_lane_of(us_wide_dtype(dtype)) == LANE_UINT64};
+}
+
+/* Whether the slices are such rows, which us_add_rows adds in the same type and order. */
 static bool are_rows(const Places *places, const PlaceAxes *axes)
 {
     const Axes *outer = &axes->outer, *inner = &axes->inner;
     const Indexing *call = places->call;
     const int64_t width = axes->inner_count;
-    return places->count == 1 && call->action == INDEX_ADD && !call->scales && us_dtype_is_float(places->tensor.dtype) &&
-           places->other.dtype == places->tensor.dtype && width >= LEAST_ROW && inner->rank == 1 && outer->rank == 1 &&
-           inner->strides[PLACE_TENSOR][0] == 1 && inner->strides[PLACE_OTHER][0] == 1 &&
-           places->axes[0].axis.stride == width && outer->strides[PLACE_TENSOR][0] == 0 &&
-           outer->strides[PLACE_OTHER][0] == width;
+    const bool are_matrix = places->count == 1 && call->action == INDEX_ADD && !call->scales &&
+                            places->other.dtype == places->tensor.dtype && width >= LEAST_ROW && inner->rank == 1 &&
+                            outer->rank == 1 && inner->strides[PLACE_TENSOR][0] == 1 && inner->strides[PLACE_OTHER][0] == 1 &&
+                            places->axes[0].axis.stride == width && outer->strides[PLACE_TENSOR][0] == 0 &&
+                            outer->strides[PLACE_OTHER][0] == width;
+    if (!are_matrix || us_dtype_is_float(places->tensor.dtype)) {
+        return are_matrix;
+    }
+    const View index = {.rank = 1, .shape = {axes->outer_count}};
+    const RowSum rows = rows_of(places, axes, &index);
+    return us_adds_narrow_rows(&rows);
 }
 
 static void number_piece(void *context, int64_t piece)
@@ -445,9 +463,8 @@ static KernelStatus accumulate_rows(const Places *places, const PlaceAxes *axes)
     KernelStatus status = us_outside_status(&work.outside);
     if (status == KERNEL_OK) {
         const View index = us_view_contiguous(work.numbers, DTYPE_INT64, 1, &work.count);
-        status = us_add_rows(&(RowSum){.out = places->tensor.data, .rows = places->other.data, .index = &index,
-                                       .targets = places->axes[0].axis.size, .width = axes->inner_count,
-                                       .dtype = places->tensor.dtype});
+        const RowSum rows = rows_of(places, axes, &index);
+        status = us_add_rows(&rows);
     }
     us_scratch_give_back(work.numbers);
     return status;

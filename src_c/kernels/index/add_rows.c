@@ -2,8 +2,10 @@
 
 #include "kernels/index/row_index.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "kernels/sort/radix.h"
 #include "tensor/convert.h"
+#include "tensor/lane.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
 
@@ -165,6 +167,108 @@ static KernelStatus add_by_moves(Addition *work)
     return work->moves ? KERNEL_OK : KERNEL_NO_MEMORY;
 }
 
+/* ---- narrow rows, in the order in which they lie ---- */
+
+/* Elements of such a row, and converted at a time; bytes of the sums, eight for each element of the targets, of which there
+ * are at most SPREAD for each row; parts of the targets. */
+enum { NARROW = 64, CONVERTED = 2048, SUM_BYTES = 1 << 22, SPREAD = 8, PARTS = 8 };
+
+typedef struct NarrowAddition {
+    const RowSum *sum;
+    int64_t count, row_bytes;
+    int64_t of_part; /* targets */
+    Lane lane; /* of the sums */
+    void *sums;
+} NarrowAddition;
+
+US_ALWAYS_INLINE int64_t target_of(const View *index, int64_t k)
+{
+    return index->dtype == DTYPE_INT32 ? ((const int32_t *)index->data)[k] : ((const int64_t *)index->data)[k];
+}
+
+/* Rows first … first + rows - 1 to their targets, as far as these are among `targets` from begin on. */
+US_ALWAYS_INLINE void add_values(const NarrowAddition *work, const void *values, int64_t first, int64_t rows, int64_t begin,
+                                 int64_t targets, int64_t width, bool whole)
+{
+    const View *index = work->sum->index;
+    double *const sums = work->sums;
+    uint64_t *const whole_sums = work->sums;
+    for (int64_t k = 0; k < rows; k++) {
+        const int64_t target = target_of(index, first + k);
+        if ((uint64_t)(target - begin) >= (uint64_t)targets) {
+            continue;
+        }
+        for (int64_t i = 0; i < width; i++) {
+            if (whole) {
+                whole_sums[target * width + i] += ((const uint64_t *)values)[k * width + i];
+            } else {
+                sums[target * width + i] += ((const double *)values)[k * width + i];
+            }
+        }
+    }
+}
+
+US_ALWAYS_INLINE void add_values_of_width(const NarrowAddition *work, const void *values, int64_t first, int64_t rows,
+                                          int64_t begin, int64_t targets, bool whole)
+{
+    const int64_t width = work->sum->width;
+    switch (width) {
+    case 1: add_values(work, values, first, rows, begin, targets, 1, whole); break;
+    case 2: add_values(work, values, first, rows, begin, targets, 2, whole); break;
+    case 3: add_values(work, values, first, rows, begin, targets, 3, whole); break;
+    case 4: add_values(work, values, first, rows, begin, targets, 4, whole); break;
+    default: add_values(work, values, first, rows, begin, targets, width, whole);
+    }
+}
+
+static void add_part(void *context, int64_t part)
+{
+    const NarrowAddition *work = context;
+    const RowSum *sum = work->sum;
+    const int64_t width = sum->width, begin = part * work->of_part, targets = smaller(work->of_part, sum->targets - begin);
+    const int64_t at_once = CONVERTED / width;
+    char *out = (char *)sum->out + begin * work->row_bytes, *own = (char *)work->sums + begin * width * 8;
+    _Alignas(64) char values[CONVERTED * sizeof(double)];
+    if (sum->clears) {
+        memset(own, 0, (size_t)(targets * width) * sizeof(double));
+    } else {
+        us_lane_load(work->lane, own, out, sum->dtype, 1, targets * width);
+    }
+    for (int64_t k = 0, rows; k < work->count; k += rows) {
+        rows = smaller(at_once, work->count - k);
+        us_lane_load(work->lane, values, (const char *)sum->rows + k * work->row_bytes, sum->dtype, 1, rows * width);
+        if (work->lane == LANE_DOUBLE) {
+            add_values_of_width(work, values, k, rows, begin, targets, false);
+        } else {
+            add_values_of_width(work, values, k, rows, begin, targets, true);
+        }
+    }
+    us_lane_store(work->lane, out, sum->dtype, 1, own, targets * width);
+}
+
+bool us_adds_narrow_rows(const RowSum *sum)
+{
+    const int64_t count = sum->index->shape[0];
+    return (us_dtype_is_float(sum->dtype) || sum->wraps) && sum->width < NARROW && sum->targets / SPREAD <= count &&
+           sum->targets <= SUM_BYTES / (int64_t)sizeof(double) / sum->width;
+}
+
+/* Every part goes over all rows: they are added in the same order, however many parts there are. */
+static KernelStatus add_narrow(const Addition *rows)
+{
+    const RowSum *sum = rows->sum;
+    NarrowAddition work = {.sum = sum, .count = rows->count, .row_bytes = rows->row_bytes};
+    work.lane = us_lane_of(us_wide_dtype(sum->dtype));
+    work.of_part = ceiling(sum->targets, smaller(us_parallel_threads(), PARTS));
+    work.sums = us_scratch_array(sum->targets * sum->width, sizeof(double));
+    if (work.sums == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    us_parallel(ceiling(sum->targets, work.of_part), add_part, &work);
+    us_scratch_give_back(work.sums);
+    return KERNEL_OK;
+}
+
 KernelStatus us_add_rows(const RowSum *given)
 {
     RowSum sum = *given;
@@ -176,6 +280,9 @@ KernelStatus us_add_rows(const RowSum *given)
     Addition work = {.sum = &sum, .count = count, .row_bytes = row_bytes, .tiles = (sum.width + TILE - 1) / TILE};
     if (row_bytes == 0 || sum.targets == 0) {
         return KERNEL_OK;
+    }
+    if (us_adds_narrow_rows(&sum)) {
+        return add_narrow(&work);
     }
     if (count >= NO_ROW) { /* takes more scratch memory than a host has */
         return KERNEL_NO_MEMORY;

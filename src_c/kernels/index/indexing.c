@@ -111,10 +111,14 @@ static void copy_piece(void *context, int64_t piece)
     const int64_t outer = axes->outer_count, inner = axes->inner_count;
     int64_t offsets[2][PLACE_TILE];
     const bool by_lines = inner == 1 && us_places_have_lines(places, &axes->outer);
-    for (int64_t begin = 0, count; begin < outer; begin += count) {
-        PlaceLine line = {.count = outer - begin};
-        if (by_lines) {
-            line = us_place_line_at(places, &axes->outer, data, part.index_data[0], begin);
+    PlaceLine line = {0};
+    for (int64_t begin = 0, count = -1; begin < outer; begin += count) {
+        if (!by_lines) {
+            line.count = outer - begin;
+        } else {
+            if (!us_place_line_next(&line, count)) {
+                line = us_place_line_at(places, &axes->outer, data, part.index_data[0], begin);
+            }
             const bool past = run->past && line.other_step == 1;
             count = past ? read_line_past(line, run->element)
                          : us_place_line(&line, reads ? LINE_READ : LINE_PUT, (size_t)run->element);

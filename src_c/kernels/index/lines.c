@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Positions for which memory is asked together; how many positions ahead a far place is asked for; bytes of the tensor that
- * stay in the first-level cache. */
-enum { CHUNK = 16, AHEAD = 16, NEAR_BYTES = 16 * 1024 };
+ * stay in the first-level cache; positions of a long line. */
+enum { CHUNK = 16, AHEAD = 16, NEAR_BYTES = 16 * 1024, LONG_LINE = 256 };
 
 US_ALWAYS_INLINE uint64_t index_at(const void *indices, bool narrow, int64_t position)
 {
@@ -135,12 +135,20 @@ void us_place_line_ask(const PlaceLine *line, size_t size)
     }
 }
 
+/* Whether the elements that a line may name are not all in the first-level cache. */
+static bool is_far(const Places *places)
+{
+    const IndexedAxis axis = places->axes[0].axis;
+    const int64_t bytes = axis.size * axis.stride * (int64_t)us_dtype_size(places->tensor.dtype);
+    return bytes > NEAR_BYTES || bytes < 0;
+}
+
 bool us_places_have_lines(const Places *places, const Axes *outer)
 {
     const int32_t last = outer->rank - 1;
     const DType dtype = places->axes[0].index.dtype;
-    return places->count == 1 && outer->shape[last] >= LEAST_LINE && outer->strides[PLACE_INDEX][last] == 1 &&
-           (dtype == DTYPE_INT64 || dtype == DTYPE_INT32);
+    return places->count == 1 && outer->shape[last] >= (is_far(places) ? LEAST_FAR_LINE : LEAST_LINE) &&
+           outer->strides[PLACE_INDEX][last] == 1 && (dtype == DTYPE_INT64 || dtype == DTYPE_INT32);
 }
 
 /* How far ahead to ask for an operand of lines: later in the line, or in a line that comes soon. */
@@ -170,25 +178,35 @@ PlaceLine us_place_line_at(const Places *places, const Axes *outer, char *const 
     const DType dtype = places->axes[0].index.dtype;
     const int64_t index_element = dtype == DTYPE_INT32 ? (int64_t)sizeof(int32_t) : (int64_t)sizeof(int64_t);
     int64_t at[PLACE_INDEX + 1] = {0}, rest = begin; /* of the three operands: one division for all of them */
+    int64_t place[VIEW_RANK_LIMIT + 1] = {0};
     for (int32_t d = last; d >= 0; d--) {
         const int64_t before = d > 0 ? rest / outer->shape[d] : 0, step = rest - before * outer->shape[d];
+        place[d] = step;
         for (int operand = PLACE_TENSOR; operand <= PLACE_INDEX; operand++) {
             at[operand] += step * outer->strides[operand][d];
         }
         rest = before;
     }
-    return (PlaceLine){
+    PlaceLine line = {
         .tensor = data[PLACE_TENSOR] + at[PLACE_TENSOR] * element,
         .other = data[PLACE_OTHER] + at[PLACE_OTHER] * other_element,
         .indices = (const char *)index_data + at[PLACE_INDEX] * index_element,
         .narrow = dtype == DTYPE_INT32,
-        .far = bytes > NEAR_BYTES || bytes < 0,
+        .far = is_far(places),
         .tensor_step = outer->strides[PLACE_TENSOR][last],
         .other_step = outer->strides[PLACE_OTHER][last],
-        .count = outer->shape[last] - begin % outer->shape[last],
+        .count = outer->shape[last] - place[last],
         .ahead_index = ahead_of(outer, PLACE_INDEX, index_element),
         .ahead_other = ahead_of(outer, PLACE_OTHER, other_element),
         .ahead_tensor = axis.stride == 1 ? ahead_of_row(outer, bytes, element) : 0,
         .axis = axis,
     };
+    /* Where lines are long there is little to gain; far stores hold up the reads of a line that begins at once. */
+    if (last > 0 && place[last] == 0 && line.count <= LONG_LINE && !line.far) {
+        line.lines = outer->shape[last - 1] - 1 - place[last - 1];
+        line.next_tensor = outer->strides[PLACE_TENSOR][last - 1] * element;
+        line.next_other = outer->strides[PLACE_OTHER][last - 1] * other_element;
+        line.next_index = outer->strides[PLACE_INDEX][last - 1] * index_element;
+    }
+    return line;
 }

@@ -8,7 +8,9 @@
 #include "tensor/axes.h"
 
 enum { PLACE_TILE = 1024, PLACE_TENSOR = 0, PLACE_OTHER = 1, PLACE_INDEX = 2 };
-enum { LEAST_LINE = 64 }; /* positions on the last axis from which on they are taken line by line */
+/* Positions on the last axis from which on they are taken line by line: of places in the first-level cache, and of others,
+ * which are asked for within a line only. */
+enum { LEAST_LINE = 16, LEAST_FAR_LINE = 64 };
 
 /* Positions in two parts: those that indices vary over, and slices that follow them, along which no index varies and the
  * tensor steps. */

@@ -27,7 +27,11 @@ typedef struct RowSum {
     int64_t targets, width;
     DType dtype;
     bool clears;       /* out is 0 first */
+    bool wraps;        /* integers are added modulo 2^64, then to their own size: only where us_adds_narrow_rows */
 } RowSum;
 KernelStatus us_add_rows(const RowSum *sum);
+
+/* Whether there is room for a sum of every element of the targets. Depends on sizes only. */
+bool us_adds_narrow_rows(const RowSum *sum);
 
 #endif

@@ -1,12 +1,14 @@
 #include "kernels/loss/negative_log_likelihood.h"
 
-#include "kernels/map/formulas.h"
 #include "kernels/maths/maths.h"
+#include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/convert.h"
+
+#include <string.h>
 
 enum { TILE = 256, BLOCK = 16 * TILE }; /* rows; a block has a partial sum */
 
@@ -58,37 +60,78 @@ static void write(const View *view, int64_t place, double value)
     us_store_double((char *)view->data + place * (int64_t)us_dtype_size(view->dtype), view->dtype, 1, &value, 1);
 }
 
-/* What a row's target picks: its place in `classes`, and its weight. */
-typedef struct Pick {
-    int64_t place, target;
-    double weight;
-    bool counts;
-} Pick;
+/* What the targets of some rows pick: places in `classes`, and weights. A row that does not count has class 0, weight 0. */
+typedef struct Picks {
+    int64_t places[TILE], targets[TILE];
+    double weights[TILE];
+    bool counts[TILE];
+} Picks;
 
-static double weight_of(const Rows *rows, int64_t class)
+/* The picked of the elements at `places`, one behind another, or back there; what is not picked stays. */
+US_ALWAYS_INLINE void move_picked(const View *view, const int64_t *places, const bool *counts, int64_t count, char *packed,
+                                  int size, bool back)
 {
-    return us_view_is_absent(&rows->weight) ? 1 : read(&rows->weight, class * rows->weight.strides[0]);
+    char *const elements = view->data;
+    for (int64_t i = 0; i < count; i++) {
+        if (counts[i]) {
+            char *element = elements + places[i] * size;
+            memcpy(back ? element : packed + i * size, back ? packed + i * size : element, (size_t)size);
+        }
+    }
 }
 
-static void find_targets(const Rows *rows, int64_t begin, int64_t count, Pick *picks)
+US_ALWAYS_INLINE void move_any_picked(const View *view, const int64_t *places, const bool *counts, int64_t count, char *packed,
+                                      bool back)
 {
-    int64_t targets[TILE];
-    us_axes_load(&rows->axes, TARGET, rows->target.data, rows->target.dtype, begin, count, LANE_INT64, targets);
+    switch (us_dtype_size(view->dtype)) {
+    case 2: move_picked(view, places, counts, count, packed, 2, back); break;
+    case 4: move_picked(view, places, counts, count, packed, 4, back); break;
+    default: move_picked(view, places, counts, count, packed, 8, back); break;
+    }
+}
+
+/* 0 for rows that do not count. */
+static void read_picked(const View *view, const int64_t *places, const bool *counts, int64_t count, double *to)
+{
+    _Alignas(64) char packed[TILE * sizeof(double)];
+    memset(packed, 0, (size_t)count * us_dtype_size(view->dtype));
+    move_any_picked(view, places, counts, count, packed, false);
+    us_load_double(to, packed, view->dtype, 1, count);
+}
+
+static void find_weights(const Rows *rows, int64_t count, Picks *picks)
+{
+    if (us_view_is_absent(&rows->weight)) {
+        for (int64_t i = 0; i < count; i++) {
+            picks->weights[i] = picks->counts[i];
+        }
+        return;
+    }
+    int64_t places[TILE];
+    for (int64_t i = 0; i < count; i++) {
+        places[i] = picks->targets[i] * rows->weight.strides[0];
+    }
+    read_picked(&rows->weight, places, picks->counts, count, picks->weights);
+}
+
+static void find_targets(const Rows *rows, int64_t begin, int64_t count, Picks *picks)
+{
+    us_axes_load(&rows->axes, TARGET, rows->target.data, rows->target.dtype, begin, count, LANE_INT64, picks->targets);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t target = picks->targets[i];
+        picks->counts[i] = (target != rows->ignore_index) & (target >= 0) & (target < rows->class_count);
+        picks->targets[i] = picks->counts[i] ? target : 0;
+    }
     const int64_t stride = rows->axes.strides[CLASSES][rows->axes.rank - 1];
     AxesWalk walk;
     us_axes_walk(&walk, &rows->axes, CLASSES, begin, count);
     for (int64_t i = 0; walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
         for (int64_t k = 0; k < run.length; k++, i++) {
-            const int64_t target = targets[i];
-            picks[i] = (Pick){.counts = target != rows->ignore_index && target >= 0 && target < rows->class_count};
-            if (picks[i].counts) {
-                picks[i].place = run.offset + k * stride + target * rows->class_stride;
-                picks[i].weight = weight_of(rows, target);
-                picks[i].target = target;
-            }
+            picks->places[i] = run.offset + k * stride + picks->targets[i] * rows->class_stride;
         }
     }
+    find_weights(rows, count, picks);
 }
 
 /* Of some classes. */
@@ -128,14 +171,18 @@ static double all_losses(const Rows *rows, int64_t place)
     return sum;
 }
 
-static double row_loss(const Rows *rows, const Pick *pick)
+static void find_losses(const Rows *rows, const Picks *picks, int64_t count, double *losses)
 {
-    const double loss = -pick->weight * read(&rows->classes, pick->place);
-    if (rows->smoothing == 0) {
-        return loss;
+    read_picked(&rows->classes, picks->places, picks->counts, count, losses);
+    for (int64_t i = 0; i < count; i++) {
+        losses[i] = picks->counts[i] ? -picks->weights[i] * losses[i] : 0;
     }
-    const double sum = all_losses(rows, pick->place - pick->target * rows->class_stride);
-    return (1 - rows->smoothing) * loss + rows->smoothing / (double)rows->class_count * sum;
+    for (int64_t i = 0; i < count && rows->smoothing != 0; i++) {
+        if (picks->counts[i]) {
+            const double sum = all_losses(rows, picks->places[i] - picks->targets[i] * rows->class_stride);
+            losses[i] = (1 - rows->smoothing) * losses[i] + rows->smoothing / (double)rows->class_count * sum;
+        }
+    }
 }
 
 static void sum_block(void *context, int64_t block)
@@ -145,13 +192,13 @@ static void sum_block(void *context, int64_t block)
     struct Partial total = {0};
     for (int64_t begin = first; begin < end; begin += TILE) {
         const int64_t count = end - begin < TILE ? end - begin : TILE;
-        Pick picks[TILE];
+        Picks picks;
         double losses[TILE];
-        find_targets(rows, begin, count, picks);
+        find_targets(rows, begin, count, &picks);
+        find_losses(rows, &picks, count, losses);
         for (int64_t i = 0; i < count; i++) {
-            losses[i] = picks[i].counts ? row_loss(rows, &picks[i]) : 0;
             total.loss += losses[i];
-            total.weight += picks[i].weight;
+            total.weight += picks.weights[i];
         }
         if (!us_view_is_absent(&rows->losses)) {
             us_axes_store(&rows->axes, ROW_LOSS, rows->losses.data, rows->losses.dtype, begin, count, LANE_DOUBLE,
@@ -195,19 +242,20 @@ static void write_block(void *context, int64_t block)
     const int64_t first = block * BLOCK, end = rows->count - first < BLOCK ? rows->count : first + BLOCK;
     for (int64_t begin = first; begin < end; begin += TILE) {
         const int64_t count = end - begin < TILE ? end - begin : TILE;
-        Pick picks[TILE];
+        Picks picks;
         double gradients[TILE];
-        find_targets(rows, begin, count, picks);
+        _Alignas(64) char packed[sizeof gradients];
+        find_targets(rows, begin, count, &picks);
         const bool each = !us_view_is_absent(&rows->losses);
         if (each) {
             us_axes_load(&rows->axes, ROW_LOSS, rows->losses.data, rows->losses.dtype, begin, count, LANE_DOUBLE,
                          gradients);
         }
         for (int64_t i = 0; i < count; i++) {
-            if (picks[i].counts) {
-                write(&rows->classes, picks[i].place, -picks[i].weight * (each ? gradients[i] : rows->gradient));
-            }
+            gradients[i] = -picks.weights[i] * (each ? gradients[i] : rows->gradient);
         }
+        us_store_double(packed, rows->classes.dtype, 1, gradients, count);
+        move_any_picked(&rows->classes, picks.places, picks.counts, count, packed, true);
     }
 }
 
@@ -220,13 +268,9 @@ KernelStatus us_negative_log_likelihood_backward(const View *views, const void *
     lay_out(&rows, out, &views[1], &views[2], each ? gradient : NULL);
     rows.ignore_index = call->ignore_index;
     rows.gradient = each ? 0 : read(gradient, 0) / (call->reduction == LOSS_MEAN ? read(&views[3], 0) : 1);
-    const MapCall zeros = {.formula = &us_map_fill, .compute = out->dtype, .result = out->dtype, .inputs = 1,
-                           .outputs = 1, .items = 1};
-    const KernelStatus status = us_map((const View[]){us_view_absent(), *out}, &zeros);
-    if (status == KERNEL_OK) {
-        run_pieces(rows.count / BLOCK + (rows.count % BLOCK != 0), rows.count, write_block, &rows);
-    }
-    return status;
+    us_clear_view(out);
+    run_pieces(rows.count / BLOCK + (rows.count % BLOCK != 0), rows.count, write_block, &rows);
+    return KERNEL_OK;
 }
 
 /* ---- cross entropy ---- */
@@ -251,23 +295,23 @@ static double row_gradient(const CrossEntropy *work, int64_t row)
     return (us_view_is_absent(each) ? work->gradient : read(each, row * each->strides[0])) / work->divisor;
 }
 
-/* Some classes of a row. */
-static void differentiate_classes(const CrossEntropy *work, int64_t row, const Pick *pick, int64_t begin, int64_t count)
+/* Some classes of a row, the first of `pick`. */
+static void differentiate_classes(const CrossEntropy *work, int64_t row, const Picks *pick, int64_t begin, int64_t count)
 {
     const Rows *rows = &work->rows;
     const View *out = &work->out;
-    const double gradient = pick->counts ? row_gradient(work, row) : 0;
-    const double share = gradient * (1 - rows->smoothing) * pick->weight;
+    const double gradient = pick->counts[0] ? row_gradient(work, row) : 0;
+    const double share = gradient * (1 - rows->smoothing) * pick->weights[0];
     const double spread = gradient * rows->smoothing / (double)rows->class_count;
     double values[TILE] = {0}, weights[TILE];
-    if (pick->counts) {
+    if (pick->counts[0]) {
         load_classes(rows, row * rows->classes.strides[0], begin, count, values);
         load_weights(rows, begin, count, weights);
         for (int64_t i = 0; i < count; i++) {
             values[i] = exp_double(values[i]);
         }
         for (int64_t i = 0; i < count; i++) {
-            const double p = values[i], own = begin + i == pick->target ? share : 0;
+            const double p = values[i], own = begin + i == pick->targets[0] ? share : 0;
             values[i] = p * share - own + p * spread * work->all_weights - spread * weights[i];
         }
     }
@@ -279,7 +323,7 @@ static void differentiate_row(void *context, int64_t row)
 {
     const CrossEntropy *work = context;
     const int64_t classes = work->rows.class_count;
-    Pick pick;
+    Picks pick;
     find_targets(&work->rows, row, 1, &pick);
     for (int64_t begin = 0; begin < classes; begin += TILE) {
         differentiate_classes(work, row, &pick, begin, smaller(classes - begin, TILE));
@@ -292,10 +336,10 @@ static double sum_of_weights(const Rows *rows)
     double sum = 0;
     for (int64_t begin = 0; begin < rows->count; begin += TILE) {
         const int64_t count = smaller(rows->count - begin, TILE);
-        Pick picks[TILE];
-        find_targets(rows, begin, count, picks);
+        Picks picks;
+        find_targets(rows, begin, count, &picks);
         for (int64_t i = 0; i < count; i++) {
-            sum += picks[i].weight;
+            sum += picks.weights[i];
         }
     }
     return sum;

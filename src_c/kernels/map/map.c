@@ -210,11 +210,11 @@ static void run_list_piece(void *context, int64_t number)
     run_piece(&item, piece->begin);
 }
 
-/* Pieces of an item; an item of several pieces whose inputs are overwritten has none, and is run by itself. */
+/* Pieces of an item; an item of several pieces that is a move, or whose inputs are overwritten, has none, and is run by itself. */
 static int64_t pieces_of(const MapCall *call, const View *views)
 {
     const int64_t elements = us_view_elements(&views[call->inputs]);
-    const bool alone = elements > PIECE && first_overwritten(call, views) < call->inputs;
+    const bool alone = elements > PIECE && (is_move(call, views) || first_overwritten(call, views) < call->inputs);
     return alone ? 0 : elements / PIECE + (elements % PIECE != 0); /* a view may have 2^63 - 1 elements */
 }
 

@@ -1,5 +1,7 @@
 #include "kernels/move/copy_view.h"
 
+#include "kernels/move/copy_lines.h"
+#include "kernels/move/copy_run.h"
 #include "kernels/move/copy_runs.h"
 #include "kernels/move/moved.h"
 #include "kernels/move/past.h"
@@ -19,8 +21,6 @@ enum {
     TABLE_LIMIT = 256,
     TABLE_LEAST = 16,
     FEW_ROWS = 4,
-    SHORT_RUN = 512,
-    BLOCK = 16, /* elements of a run that are turned round together */
 };
 
 static int64_t magnitude(int64_t stride)
@@ -73,65 +73,6 @@ static void join_neighbours(Move *move)
 
 /* ---- runs along the last axis ---- */
 
-/* What lies backwards is turned round in blocks, for which compilers have one instruction. */
-#define STRIDED_RUN(type) \
-    { \
-        int64_t i = 0; \
-        for (; backwards && i + BLOCK <= count; i += BLOCK) { \
-            type block[BLOCK], turned[BLOCK]; \
-            memcpy(block, from - (i + BLOCK - 1) * (int64_t)sizeof(type), sizeof block); \
-            for (int k = 0; k < BLOCK; k++) { \
-                turned[k] = block[BLOCK - 1 - k]; \
-            } \
-            memcpy(to + i * (int64_t)sizeof(type), turned, sizeof turned); \
-        } \
-        for (; i < count; i++) { \
-            memcpy(to + i * to_step, from + i * from_step, sizeof(type)); \
-        } \
-    }
-
-static void copy_strided(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t count, int64_t element)
-{
-    const bool backwards = to_step == element && from_step == -element;
-    switch (element) {
-    case 1:
-        STRIDED_RUN(uint8_t)
-        break;
-    case 2:
-        STRIDED_RUN(uint16_t)
-        break;
-    case 4:
-        STRIDED_RUN(uint32_t)
-        break;
-    case 8:
-        STRIDED_RUN(uint64_t)
-        break;
-    default:
-        STRIDED_RUN(Sixteen)
-        break;
-    }
-}
-
-static void copy_bytes(char *to, const char *from, int64_t bytes)
-{
-    int64_t i = 0;
-    for (; bytes <= SHORT_RUN && i + 16 <= bytes; i += 16) { /* a call would cost more */
-        memcpy(to + i, from + i, 16);
-    }
-    if (i < bytes) {
-        memcpy(to + i, from + i, (size_t)(bytes - i));
-    }
-}
-
-static void copy_run(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t count, int64_t element)
-{
-    if (to_step == element && from_step == element) {
-        copy_bytes(to, from, count * element);
-    } else {
-        copy_strided(to, to_step, from, from_step, count, element);
-    }
-}
-
 #define TABLE_RUN(type) \
     for (int64_t i = 0; i < count; i++) { \
         memcpy(to + i * (int64_t)sizeof(type), from + table[i], sizeof(type)); \
@@ -179,6 +120,23 @@ static int64_t copy_short_runs(const Move *move, Place *place, int64_t limit)
     return runs.groups * runs.count;
 }
 
+/* `count` elements of a run from `first` on; or whole runs, as many of up to `limit` as the axis before has. How many elements. */
+static int64_t copy_long_runs(const Move *move, Place *place, int64_t first, int64_t count, int64_t limit)
+{
+    const int inner = move->rank - 2;
+    const Axis *last = &move->axes[move->rank - 1];
+    Lines lines = {.to = move->to + place->to + first * last->to, .from = move->from + place->from + first * last->from,
+                   .lines = 1, .count = count, .to_step = last->to, .from_step = last->from, .element = move->element};
+    if (inner >= 0 && count == last->size) {
+        lines.lines = smaller(limit, move->axes[inner].size - place->index[inner]);
+        lines.line_to = move->axes[inner].to;
+        lines.line_from = move->axes[inner].from;
+    }
+    advance(move, place, inner, lines.lines);
+    us_copy_lines(&lines);
+    return lines.lines * count;
+}
+
 /* Elements in the order of the axes, a run along the last one at a time. */
 static void copy_piece(void *context, int64_t piece)
 {
@@ -186,24 +144,21 @@ static void copy_piece(void *context, int64_t piece)
     const Axis *last = &move->axes[move->rank - 1];
     int64_t at = piece * move->piece, first = at % last->size;
     const int64_t end = move->count - at < move->piece ? move->count : at + move->piece;
-    const bool are_short = move->rank > 1 && move->table == NULL && last->to == move->element &&
-                           last->from == move->element && last->size * move->element <= SHORT_RUN;
+    const bool are_short = move->rank > 1 && last->to == move->element && last->from == move->element &&
+                           last->size * move->element <= SHORT_RUN;
     Place place = place_of(move, at / last->size);
     while (at < end) {
-        const int64_t count = smaller(end - at, last->size - first);
-        if (are_short && count == last->size) {
-            at += copy_short_runs(move, &place, (end - at) / last->size) * last->size;
-            continue;
-        }
+        const int64_t count = smaller(end - at, last->size - first), limit = (end - at) / last->size;
         if (move->table != NULL) {
             copy_by_table(move->to + place.to, move->from + place.from, move->table, count, move->element);
+            advance(move, &place, move->rank - 2, 1);
+            at += count;
+        } else if (are_short && count == last->size) {
+            at += copy_short_runs(move, &place, limit) * last->size;
         } else {
-            copy_run(move->to + place.to + first * last->to, last->to, move->from + place.from + first * last->from,
-                     last->from, count, move->element);
+            at += copy_long_runs(move, &place, first, count, limit);
         }
-        at += count;
         first = 0;
-        advance(move, &place, move->rank - 2, 1);
     }
 }
 
@@ -243,8 +198,18 @@ US_ALWAYS_INLINE void transpose_squares(char *to, int64_t to_row, const char *fr
     }
 }
 
-/* `tall` rows at a time, a constant: one or SQUARES squares. The last ones overlap the ones before. The next tile, which
- * continues the rows of `from`, is asked for meanwhile: so many rows at once are more than the processor follows by itself. */
+/* `tall` rows, a constant: one square or SQUARES. */
+US_ALWAYS_INLINE void transpose_at(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t tall, int size)
+{
+    if (tall > 16 / size) {
+        transpose_squares(to, to_row, from, from_row, size);
+    } else {
+        transpose_square(to, to_row, from, from_row, size);
+    }
+}
+
+/* `tall` rows at a time. The last ones overlap the ones before. The next tile, which continues the rows of `from`, is
+ * asked for meanwhile: so many rows at once are more than the processor follows by itself. */
 US_ALWAYS_INLINE void transpose_in_squares(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
                                            int64_t columns, int64_t tall, int size)
 {
@@ -256,31 +221,35 @@ US_ALWAYS_INLINE void transpose_in_squares(char *to, int64_t to_row, const char 
                 __builtin_prefetch(from + k * from_row + columns * size + ahead);
             }
         }
-        for (int64_t i = 0; i < columns; i += side) {
-            const int64_t c = smaller(i, columns - side);
-            char *square = to + c * to_row + r * size;
-            if (tall > side) {
-                transpose_squares(square, to_row, from + r * from_row + c * size, from_row, size);
-            } else {
-                transpose_square(square, to_row, from + r * from_row + c * size, from_row, size);
-            }
+        int64_t c = 0;
+        for (; c + side <= columns; c += side) {
+            transpose_at(to + c * to_row + r * size, to_row, from + r * from_row + c * size, from_row, tall, size);
+        }
+        if (c < columns) {
+            c = columns - side;
+            transpose_at(to + c * to_row + r * size, to_row, from + r * from_row + c * size, from_row, tall, size);
         }
     }
 }
 
-/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. */
-US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
-                                int size)
+/* Whether half the nearest cache, of 8 lines at each of 64 places, holds a line of so many rows. */
+static bool fit_the_cache(int64_t rows, int64_t row_bytes)
 {
-    const int64_t side = 16 / size;
-    if (rows >= side * SQUARES && columns >= side) {
-        transpose_in_squares(to, to_row, from, from_row, rows, columns, side * SQUARES, size);
-    } else if (rows >= side && columns >= side) {
+    const int64_t places_bytes = 64 * CACHE_LINE_BYTES, step = smaller(row_bytes & -row_bytes, places_bytes);
+    return rows * step <= 8 / 2 * places_bytes;
+}
+
+/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. */
+US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
+                                int64_t columns, int size)
+{
+    const int64_t side = 16 / size, tall = side * SQUARES;
+    if (rows >= tall && columns >= side && fit_the_cache(tall, from_row)) {
+        transpose_in_squares(to, to_row, from, from_row, rows, columns, tall, size);
+    } else if (side > 1 && rows >= side && columns >= side) {
         transpose_in_squares(to, to_row, from, from_row, rows, columns, side, size);
     } else {
-        for (int64_t r = 0; r < rows; r++) {
-            copy_strided(to + r * size, to_row, from + r * from_row, size, columns, size);
-        }
+        us_copy_lines(&(Lines){to, from, rows, size, from_row, columns, to_row, size, size});
     }
 }
 
@@ -306,51 +275,69 @@ void us_transpose(char *to, int64_t to_row, const char *from, int64_t from_row, 
     }
 }
 
+/* Runs of `run` elements along along_to, one for each of `columns` of the tile. */
+static void scatter_tile(const Move *move, char *to, const char *held, int64_t columns, int64_t run)
+{
+    const int64_t size = move->element, held_row = run * size, step = move->along_from.to;
+    const bool whole_lines = move->along_to.to == size && held_row % CACHE_LINE_BYTES == 0;
+    if (move->past && whole_lines && (uintptr_t)to % CACHE_LINE_BYTES == 0 && step % CACHE_LINE_BYTES == 0) {
+        for (int64_t c = 0; c < columns; c++) {
+            us_copy_past(to + c * step, held + c * held_row, (size_t)held_row, held);
+        }
+    } else {
+        us_copy_lines(&(Lines){to, held, columns, step, held_row, run, move->along_to.to, size, size});
+    }
+}
+
+/* Elements of `groups` groups, one behind another, into runs of groups x rows elements. */
+static void gather_tile(const Move *move, char *held, const char *from, int64_t groups, int64_t rows, int64_t columns)
+{
+    const Axis *along_to = &move->along_to, *along_from = &move->along_from;
+    const int64_t size = move->element, held_row = groups * rows * size;
+    for (int64_t g = 0; g < groups; g++, held += rows * size, from += move->along_groups.from) {
+        if (along_from->from == size) {
+            us_transpose(held, held_row, from, along_to->from, rows, columns, size);
+        } else {
+            us_copy_lines(&(Lines){held, from, rows, size, along_to->from, columns, held_row, along_from->from, size});
+        }
+    }
+}
+
+/* The first place of a tile along one axis, whose tiles are counted down in `rest`; how many places there are. */
+static int64_t cut(const Axis *axis, int64_t side, int64_t tiles, int64_t *rest, char **to, const char **from)
+{
+    const int64_t first = *rest % tiles * side;
+    *rest /= tiles;
+    *to += first * axis->to;
+    *from += first * axis->from;
+    return smaller(side, axis->size - first);
+}
+
 static void copy_tile(const Move *move, int64_t tile)
 {
     _Alignas(64) char held[TILE_BYTES];
     const Axis *along_to = &move->along_to, *along_from = &move->along_from;
-    const int64_t first_from = tile % move->tiles_from * move->side_from;
-    const int64_t first_to = tile / move->tiles_from % move->tiles_to * move->side_to;
-    const int64_t rows = smaller(move->side_to, along_to->size - first_to);
-    const int64_t columns = smaller(move->side_from, along_from->size - first_from);
-    char *to = move->to + first_to * along_to->to + first_from * along_from->to;
-    const char *from = move->from + first_to * along_to->from + first_from * along_from->from;
-    for (int64_t d = move->rank - 1, rest = tile / move->tiles_to / move->tiles_from; d >= 0; d--) {
-        to += rest % move->axes[d].size * move->axes[d].to;
-        from += rest % move->axes[d].size * move->axes[d].from;
-        rest /= move->axes[d].size;
+    char *to = move->to;
+    const char *from = move->from;
+    const int64_t columns = cut(along_from, move->side_from, move->tiles_from, &tile, &to, &from);
+    const int64_t rows = cut(along_to, move->side_to, move->tiles_to, &tile, &to, &from);
+    const int64_t groups = cut(&move->along_groups, move->side_groups, move->tiles_groups, &tile, &to, &from);
+    for (int64_t d = move->rank - 1; d >= 0; d--) {
+        cut(&move->axes[d], 1, move->axes[d].size, &tile, &to, &from);
     }
-    const int64_t held_row = rows * move->element;
-    const bool packed = along_to->to == move->element && along_from->to == held_row;
-    if (rows <= FEW_ROWS && !packed) { /* too few neighbours in `to` to be worth gathering */
-        for (int64_t r = 0; r < rows; r++) {
-            copy_strided(to + r * along_to->to, along_from->to, from + r * along_to->from, along_from->from, columns,
-                         move->element);
-        }
+    const int64_t size = move->element, held_row = groups * rows * size;
+    const bool packed = along_to->to == size && along_from->to == held_row;
+    if (groups * rows <= FEW_ROWS && !packed) { /* too few neighbours in `to` to be worth gathering */
+        us_copy_lines(&(Lines){to, from, rows, along_to->to, along_to->from, columns, along_from->to, along_from->from, size});
         return;
     }
-    if (along_from->from == move->element) {
-        us_transpose(held, held_row, from, along_to->from, rows, columns, move->element);
-    } else {
-        for (int64_t r = 0; r < rows; r++) {
-            copy_strided(held + r * move->element, held_row, from + r * along_to->from, along_from->from, columns,
-                         move->element);
-        }
-    }
+    gather_tile(move, held, from, groups, rows, columns);
     if (packed && move->past) {
         us_copy_past(to, held, (size_t)(columns * held_row), held);
     } else if (packed) { /* small rows of `to` */
-        copy_bytes(to, held, columns * held_row);
-    }
-    const bool whole_lines = along_to->to == move->element && held_row % CACHE_LINE_BYTES == 0;
-    for (int64_t c = 0; c < columns && !packed; c++) {
-        char *run = to + c * along_from->to;
-        if (move->past && whole_lines && (uintptr_t)run % CACHE_LINE_BYTES == 0) {
-            us_copy_past(run, held + c * held_row, (size_t)held_row, held);
-        } else {
-            copy_run(run, along_to->to, held + c * held_row, move->element, rows, move->element);
-        }
+        memcpy(to, held, (size_t)(columns * held_row));
+    } else {
+        scatter_tile(move, to, held, columns, groups * rows);
     }
 }
 
@@ -384,13 +371,23 @@ static bool cut_into_tiles(Move *move)
     move->rank--;
     memmove(&move->axes[nearest], &move->axes[nearest + 1], (size_t)(move->rank - nearest) * sizeof *move->axes);
     move->rank--;
-    const int64_t side = TILE_SIDE_BYTES / move->element, elements = TILE_BYTES / move->element;
-    move->side_to = smaller(smaller(move->along_to.size, side), elements);
-    move->side_from = smaller(move->along_from.size, elements / move->side_to);
-    move->side_to = smaller(move->along_to.size, elements / move->side_from); /* longer where the other is short */
-    move->tiles_to = (move->along_to.size + move->side_to - 1) / move->side_to;
-    move->tiles_from = (move->along_from.size + move->side_from - 1) / move->side_from;
-    move->tiles = move->count / move->along_to.size / move->along_from.size * move->tiles_to * move->tiles_from;
+    const int64_t side = TILE_SIDE_BYTES / move->element, elements = TILE_BYTES / move->element, run = move->along_to.size;
+    move->along_groups = (Axis){.size = 1};
+    if (move->rank > 0 && move->along_to.to == move->element && 2 * run <= side &&
+        move->axes[move->rank - 1].to == run * move->element) {
+        move->along_groups = move->axes[--move->rank];
+    }
+    move->side_groups = smaller(move->along_groups.size, ceiling(side, run));
+    move->side_to = smaller(smaller(run, side), elements / move->side_groups);
+    move->side_from = smaller(move->along_from.size, elements / move->side_groups / move->side_to);
+    if (move->side_groups == 1) {
+        move->side_to = smaller(run, elements / move->side_from); /* longer where the other is short */
+    }
+    move->tiles_to = ceiling(run, move->side_to);
+    move->tiles_from = ceiling(move->along_from.size, move->side_from);
+    move->tiles_groups = ceiling(move->along_groups.size, move->side_groups);
+    move->tiles = move->count / run / move->along_from.size / move->along_groups.size * move->tiles_to * move->tiles_from *
+                  move->tiles_groups;
     return true;
 }
 
@@ -433,7 +430,7 @@ void us_copy_view(const View *to, const View *from)
     if (us_weave(&move)) {
         return;
     }
-    if (cut_into_tiles(&tiled) && (tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
+    if (cut_into_tiles(&tiled) && (tiled.side_groups * tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
         tiled.past = tiled.count >= PAST_BYTES / tiled.element;
         us_parallel((tiled.tiles + TILES_OF_PIECE - 1) / TILES_OF_PIECE, copy_tiles, &tiled);
         return;

@@ -2,6 +2,7 @@
 
 #include "kernels/detach.h"
 #include "kernels/maths/maths.h"
+#include "kernels/move/copy_run.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/pieces.h"
 #include "kernels/sizes.h"
@@ -10,7 +11,7 @@
 
 #include <string.h>
 
-enum { TILE = 1024, ELEMENT_BYTES = 16 };
+enum { TILE = 1024, ELEMENT_BYTES = 16, TRIANGLE_PIECE = 8 * 1024 /* elements */ };
 
 typedef struct Tile {
     _Alignas(64) unsigned char bytes[TILE * ELEMENT_BYTES];
@@ -52,16 +53,18 @@ KernelStatus us_reshape(const View *views, const void *attributes)
 
 /* ---- triangles ---- */
 
+_Alignas(16) static const unsigned char no_element[ELEMENT_BYTES]; /* 0 in every type */
+
 typedef struct TriangleRun {
     const Triangle *triangle;
     const View *source, *target;
-    int64_t columns;
+    int64_t columns, rows, rows_of_piece;
 } TriangleRun;
 
-/* Column `column` of a row of a view, all axes but the last counted in row-major order. */
-static char *element_at(const View *view, int64_t row, int64_t column)
+/* The first element of a row of a view, all axes but the last counted in row-major order. */
+static char *row_at(const View *view, int64_t row)
 {
-    int64_t offset = column * view->strides[view->rank - 1];
+    int64_t offset = 0;
     for (int32_t axis = view->rank - 2; axis >= 0; axis--) {
         offset += row % view->shape[axis] * view->strides[axis];
         row /= view->shape[axis];
@@ -69,29 +72,56 @@ static char *element_at(const View *view, int64_t row, int64_t column)
     return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
 }
 
-static void triangle_row(void *context, int64_t row)
+/* Columns first … end - 1 of a row, steps and size in bytes; `from_step` 0: one element for all of them. */
+static void put_columns(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t first, int64_t end, int64_t size)
 {
-    const TriangleRun *run = context;
+    if (first >= end) {
+        return;
+    }
+    to += first * to_step;
+    from += first * from_step;
+    if (to_step == size && from_step == size) {
+        copy_run(to, from, (end - first) * size);
+    } else if (to_step == size && from_step == 0) { /* which is 0 */
+        memset(to, 0, (size_t)((end - first) * size));
+    } else {
+        us_copy_elements(to, to_step / size, from, from_step / size, size, end - first);
+    }
+}
+
+/* Row `line` of a matrix. */
+static void triangle_row(const TriangleRun *run, char *to, const char *from, int64_t line)
+{
     const View *source = run->source, *target = run->target;
     const int32_t last = target->rank - 1;
-    const Lane lane = us_lane_of(source->dtype);
-    const size_t size = us_dtype_size(us_lane_dtype(lane));
-    const int64_t line = row % target->shape[last - 1];
+    const int64_t size = (int64_t)us_dtype_size(target->dtype), columns = run->columns;
     /* Columns kept: first … end-1. */
     int64_t bound = 0;
     if (__builtin_add_overflow(line, run->triangle->diagonal, &bound) || bound == INT64_MAX) {
         bound = INT64_MAX - 1;
     }
-    const int64_t first = run->triangle->lower ? 0 : bound, end = run->triangle->lower ? bound + 1 : run->columns;
-    Tile tile;
-    for (int64_t begin = 0; begin < run->columns; begin += TILE) {
-        const int64_t stop = smaller(begin + TILE, run->columns), from = larger(begin, first), to = smaller(stop, end);
-        memset(tile.bytes, 0, (size_t)(stop - begin) * size);
-        if (from < to) {
-            us_lane_load(lane, tile.bytes + (size_t)(from - begin) * size, element_at(source, row, from), source->dtype,
-                         source->strides[last], to - from);
+    const int64_t first = run->triangle->lower ? 0 : bounded(bound, 0, columns);
+    const int64_t end = run->triangle->lower ? bounded(bound + 1, 0, columns) : columns;
+    put_columns(to, target->strides[last] * size, (const char *)no_element, 0, 0, first, size);
+    put_columns(to, target->strides[last] * size, from, source->strides[last] * size, first, end, size);
+    put_columns(to, target->strides[last] * size, (const char *)no_element, 0, end, columns, size);
+}
+
+static void triangle_piece(void *context, int64_t piece)
+{
+    const TriangleRun *run = context;
+    const View *source = run->source, *target = run->target;
+    const int32_t axis = target->rank - 2;
+    const int64_t size = (int64_t)us_dtype_size(target->dtype), lines = target->shape[axis];
+    const int64_t end = smaller(run->rows, (piece + 1) * run->rows_of_piece);
+    for (int64_t row = piece * run->rows_of_piece; row < end;) {
+        char *to = row_at(target, row);
+        const char *from = row_at(source, row);
+        for (int64_t line = row % lines; line < lines && row < end; line++, row++) {
+            triangle_row(run, to, from, line);
+            to += target->strides[axis] * size;
+            from += source->strides[axis] * size;
         }
-        us_lane_store(lane, element_at(target, row, begin), target->dtype, target->strides[last], tile.bytes, stop - begin);
     }
 }
 
@@ -100,8 +130,11 @@ KernelStatus us_triangle(const View *views, const void *attributes)
     const View *target = &views[1];
     const int64_t elements = us_view_elements(target);
     if (elements > 0) {
-        TriangleRun run = {attributes, &views[0], target, target->shape[target->rank - 1]};
-        run_pieces(elements / run.columns, elements, triangle_row, &run);
+        TriangleRun run = {.triangle = attributes, .source = &views[0], .target = target};
+        run.columns = target->shape[target->rank - 1];
+        run.rows = elements / run.columns;
+        run.rows_of_piece = larger(TRIANGLE_PIECE / run.columns, 1);
+        run_pieces(ceiling(run.rows, run.rows_of_piece), elements, triangle_piece, &run);
     }
     return KERNEL_OK;
 }

@@ -46,4 +46,33 @@ US_ALWAYS_INLINE Column load_column(const char *from, int64_t step)
 #endif
 }
 
+/* Vector `row` of three in which the elements take turns, or of the three whose elements did. */
+US_ALWAYS_INLINE Vector pick_of_three(const Vector *now, int size, int row, bool apart)
+{
+    Vector of_two, of_all; /* constants */
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) {
+        const int side = 16 / size, k = i / size, in_turns = row * side + k;
+        const int from = (apart ? 3 * k + row : in_turns % 3 * side + in_turns / 3) * size + i % size;
+        of_two[i] = (uint8_t)(from < 32 ? from : 0);
+        of_all[i] = (uint8_t)(from < 32 ? i : from - 16);
+    }
+    return __builtin_shuffle(__builtin_shuffle(now[0], now[1], of_two), now[2], of_all);
+}
+
+/* In place of `rows` (2, 3, 4, 8 or 16) vectors come their elements in turns; or, `apart`, of elements that take turns those of
+ * each row. */
+US_ALWAYS_INLINE void weave_rows(Vector *now, int rows, int size, bool apart)
+{
+    if (rows == 3) {
+        const Vector next[] = {pick_of_three(now, size, 0, apart), pick_of_three(now, size, 1, apart),
+                               pick_of_three(now, size, 2, apart)};
+        now[0] = next[0];
+        now[1] = next[1];
+        now[2] = next[2];
+    } else {
+        interleave_again(now, rows, size, apart ? 8 / size : rows / 2);
+    }
+}
+
 #endif

@@ -3,8 +3,10 @@
 #include "kernels/move/interleave.h"
 #include "tensor/parallel.h"
 
-/* The last axes are few elements, packed in `to`, that are alike in `from` for neighbours: they are rows of the axis before
- * them, which becomes the last. */
+#include <string.h>
+
+/* Elements of a few rows take turns: in `to`, in whose last axes they are packed, while the axis before those are neighbours in
+ * `from`, and becomes the last; or in `from`, apart, packed in axes before the last one. */
 typedef struct Weave {
     Move move;
     Interleaved rows;
@@ -12,30 +14,63 @@ typedef struct Weave {
     int64_t units, units_of_piece; /* a unit: a block of a run */
 } Weave;
 
-static bool is_weave(Weave *weave, const Move *from)
+/* Axis d is one more of the rows. False: there are too many. */
+static bool add_rows(Weave *weave, int d)
+{
+    Move *move = &weave->move;
+    Interleaved *rows = &weave->rows;
+    const Axis axis = move->axes[d];
+    if (axis.size > INTERLEAVED_ROWS / rows->rows) {
+        return false;
+    }
+    for (int64_t k = rows->rows; k < rows->rows * axis.size; k++) {
+        rows->offsets[k] = rows->offsets[k - rows->rows] + (rows->apart ? axis.to : axis.from);
+    }
+    rows->rows *= axis.size;
+    move->rank--;
+    memmove(&move->axes[d], &move->axes[d + 1], (size_t)(move->rank - d) * sizeof *move->axes);
+    return true;
+}
+
+/* The axis along which `from` has packed what follows the rows that there are; not the last. -1: none. */
+static int next_apart(const Weave *weave)
+{
+    const Move *move = &weave->move;
+    int d = move->rank - 2;
+    while (d >= 0 && move->axes[d].from != weave->rows.rows * move->element) {
+        d--;
+    }
+    return d;
+}
+
+static void find_rows(Weave *weave, const Move *from)
 {
     Move *move = &weave->move;
     Interleaved *rows = &weave->rows;
     *move = *from;
     *rows = (Interleaved){.rows = 1, .element = move->element};
-    for (; move->rank > 0; move->rank--) {
-        const Axis *axis = &move->axes[move->rank - 1];
-        if (axis->to != rows->rows * move->element || axis->from == move->element ||
-            rows->rows * axis->size > INTERLEAVED_ROWS) {
-            break;
-        }
-        for (int64_t k = rows->rows; k < rows->rows * axis->size; k++) {
-            rows->offsets[k] = rows->offsets[k - rows->rows] + axis->from;
-        }
-        rows->rows *= axis->size;
+    while (move->rank > 0 && move->axes[move->rank - 1].to == rows->rows * move->element &&
+           move->axes[move->rank - 1].from != move->element && add_rows(weave, move->rank - 1)) {
     }
+    if (rows->rows == 1) {
+        rows->apart = true;
+        for (int d = next_apart(weave); d >= 0 && add_rows(weave, d); d = next_apart(weave)) {
+        }
+    }
+}
+
+static bool is_weave(Weave *weave, const Move *from)
+{
+    find_rows(weave, from);
+    const Move *move = &weave->move;
+    const int64_t rows = weave->rows.rows, size = move->element;
     const Axis *last = move->rank > 0 ? &move->axes[move->rank - 1] : NULL;
-    const bool is_power = rows->rows > 1 && (rows->rows & (rows->rows - 1)) == 0;
-    if (!is_power || !last || move->element > 8 || last->to != rows->rows * move->element || last->from != move->element ||
-        last->size * move->element < INTERLEAVED_BYTES) {
+    const bool fits = rows > 1 && ((rows & (rows - 1)) == 0 || rows == 3) && size <= 8;
+    if (!fits || !last || (weave->rows.apart ? last->from : last->to) != rows * size ||
+        (weave->rows.apart ? last->to : last->from) != size || last->size * size < INTERLEAVED_BYTES) {
         return false;
     }
-    const int64_t most = PIECE_BYTES / (rows->rows * move->element), runs = move->count / rows->rows / last->size;
+    const int64_t most = PIECE_BYTES / (rows * size), runs = move->count / rows / last->size;
     weave->columns = smaller(last->size, most);
     weave->blocks = (last->size + weave->columns - 1) / weave->columns;
     weave->units = runs * weave->blocks;

@@ -4,13 +4,15 @@
 #include "kernels/linear.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
-/* Channels handled with one table of taps; points loaded at a time; taps of a point at most, and along an axis. */
+/* Channels handled with one table of taps, where there are fewer images than threads; points loaded at a time; taps of a point
+ * at most, and along an axis. */
 enum { CHANNELS = 16, POINTS = 256, TAPS = 16, AXIS_TAPS = 4, AXES = 3 };
 
 /* What an image has to do with the points: for each of them `taps` places in a plane, their weights, and the slopes of
@@ -25,7 +27,8 @@ typedef struct Sampler {
     const GridSample *settings;
     View x, grid, y, dx, dgrid; /* y, or its gradient */
     int64_t size[AXES];         /* of x: d, h, w */
-    int64_t plane, points, groups;
+    int64_t plane, points;
+    int64_t groups, of_group; /* of channels */
     int32_t axes;
     atomic_bool no_memory;
 } Sampler;
@@ -184,27 +187,105 @@ static Table make_table(const Sampler *sampler, int64_t image, bool with_slopes,
 
 /* ---- planes ---- */
 
-static char *row_of(const View *view, int64_t image, int64_t channel, int64_t row)
+/* Rows of a plane, `of_row` elements long: a plane without gaps is one row. */
+typedef struct PlaneRows {
+    char *first;
+    int64_t count, of_row, step; /* step: of the elements */
+} PlaneRows;
+
+static PlaneRows rows_of(const View *view, int64_t image, int64_t channel)
 {
-    const int64_t at = image * view->strides[0] + channel * view->strides[1] +
-                       row / view->shape[3] * view->strides[2] + row % view->shape[3] * view->strides[3];
-    return (char *)view->data + at * (int64_t)us_dtype_size(view->dtype);
+    const int64_t *shape = view->shape, *strides = view->strides;
+    PlaneRows rows = {.count = shape[2] * shape[3], .of_row = shape[4], .step = strides[4]};
+    rows.first = (char *)view->data +
+                 (image * strides[0] + channel * strides[1]) * (int64_t)us_dtype_size(view->dtype);
+    if (strides[3] == shape[4] * strides[4] && (shape[2] == 1 || strides[2] == shape[3] * strides[3])) {
+        rows.of_row *= rows.count;
+        rows.count = 1;
+    }
+    return rows;
+}
+
+static char *row_at(const View *view, const PlaneRows *rows, int64_t row)
+{
+    const int64_t at = row / view->shape[3] * view->strides[2] + row % view->shape[3] * view->strides[3];
+    return rows->first + at * (int64_t)us_dtype_size(view->dtype);
 }
 
 static void load_plane(const View *view, int64_t image, int64_t channel, double *values)
 {
-    for (int64_t row = 0; view->shape[4] > 0 && row < view->shape[2] * view->shape[3]; row++) {
-        us_load_double(values + row * view->shape[4], row_of(view, image, channel, row), view->dtype, view->strides[4],
-                       view->shape[4]);
+    const PlaneRows rows = rows_of(view, image, channel);
+    for (int64_t row = 0; rows.of_row > 0 && row < rows.count; row++) {
+        us_load_double(values + row * rows.of_row, row_at(view, &rows, row), view->dtype, rows.step, rows.of_row);
     }
 }
 
 static void store_plane(const View *view, int64_t image, int64_t channel, const double *values)
 {
-    for (int64_t row = 0; row < view->shape[2] * view->shape[3]; row++) {
-        us_store_double(row_of(view, image, channel, row), view->dtype, view->strides[4], values + row * view->shape[4],
-                        view->shape[4]);
+    const PlaneRows rows = rows_of(view, image, channel);
+    for (int64_t row = 0; rows.of_row > 0 && row < rows.count; row++) {
+        us_store_double(row_at(view, &rows, row), view->dtype, rows.step, values + row * rows.of_row, rows.of_row);
     }
+}
+
+/* ---- taps of all points, whose number is known where these are compiled ---- */
+
+US_ALWAYS_INLINE double tapped(const Table *table, const double *weights, const double *x, int64_t point, int taps)
+{
+    double sum = 0;
+    for (int64_t tap = point * taps; tap < (point + 1) * taps; tap++) {
+        sum += weights[tap] * x[table->places[tap]];
+    }
+    return sum;
+}
+
+US_ALWAYS_INLINE void sample_points(const Table *table, const double *x, double *y, int64_t points, int taps)
+{
+    for (int64_t point = 0; point < points; point++) {
+        y[point] = tapped(table, table->weights, x, point, taps);
+    }
+}
+
+/* A channel's share of one number of the gradient by the grid. */
+US_ALWAYS_INLINE void add_slopes(const Table *table, int32_t number, int32_t axes, const double *x, const double *dy,
+                                 double *dgrid, int64_t points, int taps)
+{
+    for (int64_t point = 0; point < points; point++) {
+        dgrid[point * axes + number] += tapped(table, table->slopes[number], x, point, taps) * dy[point];
+    }
+}
+
+US_ALWAYS_INLINE void scatter_points(const Table *table, const double *dy, double *x, int64_t points, int taps)
+{
+    for (int64_t point = 0; point < points; point++) {
+        for (int64_t tap = point * taps; tap < (point + 1) * taps; tap++) {
+            x[table->places[tap]] += table->weights[tap] * dy[point];
+        }
+    }
+}
+
+#define FOR_TAPS(loop, ...) \
+    switch (table->taps) { \
+    case 1: loop(__VA_ARGS__, 1); break; \
+    case 4: loop(__VA_ARGS__, 4); break; \
+    case 8: loop(__VA_ARGS__, 8); break; \
+    default: loop(__VA_ARGS__, TAPS); break; \
+    }
+
+static void sample_all(const Table *table, const double *x, double *y, int64_t points)
+{
+    FOR_TAPS(sample_points, table, x, y, points)
+}
+
+static void add_all_slopes(const Table *table, int32_t number, int32_t axes, const double *x, const double *dy, double *dgrid,
+                           int64_t points)
+{
+    FOR_TAPS(add_slopes, table, number, axes, x, dy, dgrid, points)
+}
+
+static void scatter_all(const Table *table, const double *dy, double *x, int64_t points)
+{
+    FOR_TAPS(scatter_points, table, dy, x, points)
 }
 
 /* ---- calls ---- */
@@ -212,8 +293,8 @@ static void store_plane(const View *view, int64_t image, int64_t channel, const 
 static void sample_group(void *context, int64_t piece)
 {
     Sampler *sampler = context;
-    const int64_t image = piece / sampler->groups, first = piece % sampler->groups * CHANNELS;
-    const int64_t channels = sampler->x.shape[1], last = channels - first < CHANNELS ? channels : first + CHANNELS;
+    const int64_t image = piece / sampler->groups, first = piece % sampler->groups * sampler->of_group;
+    const int64_t last = smaller(sampler->x.shape[1], first + sampler->of_group);
     const size_t plane = us_scratch_bytes(sampler->plane + 1, sizeof(double));
     char *memory = us_scratch_take(table_size(sampler, false) + plane + us_scratch_bytes(sampler->points, sizeof(double)));
     if (memory == NULL) {
@@ -226,60 +307,41 @@ static void sample_group(void *context, int64_t piece)
     x[sampler->plane] = 0;
     for (int64_t channel = first; channel < last; channel++) {
         load_plane(&sampler->x, image, channel, x);
-        for (int64_t point = 0; point < sampler->points; point++) {
-            double sum = 0;
-            for (int64_t tap = point * table.taps; tap < (point + 1) * table.taps; tap++) {
-                sum += table.weights[tap] * x[table.places[tap]];
-            }
-            y[point] = sum;
-        }
+        sample_all(&table, x, y, sampler->points);
         store_plane(&sampler->y, image, channel, y);
     }
     us_scratch_give_back(memory);
-}
-
-/* A channel's share of the gradient by the grid. */
-static void add_slopes(const Sampler *sampler, const Table *table, const double *x, const double *dy, double *dgrid)
-{
-    for (int64_t point = 0; point < sampler->points; point++) {
-        for (int32_t number = 0; number < sampler->axes; number++) {
-            double sum = 0;
-            for (int64_t tap = point * table->taps; tap < (point + 1) * table->taps; tap++) {
-                sum += table->slopes[number][tap] * x[table->places[tap]];
-            }
-            dgrid[point * sampler->axes + number] += sum * dy[point];
-        }
-    }
 }
 
 static void gradient_image(void *context, int64_t image)
 {
     Sampler *sampler = context;
     const bool to_x = !us_view_is_absent(&sampler->dx), to_grid = !us_view_is_absent(&sampler->dgrid);
+    const bool slopes = to_grid && sampler->settings->mode != SAMPLE_NEAREST; /* which has none */
     const size_t plane = us_scratch_bytes(sampler->plane + 1, sizeof(double));
     const size_t line = us_scratch_bytes(sampler->points, sizeof(double));
-    char *memory = us_scratch_take(table_size(sampler, to_grid) + plane + line * (size_t)(1 + sampler->axes));
+    char *memory = us_scratch_take(table_size(sampler, slopes) + plane + line * (size_t)(1 + sampler->axes));
     if (memory == NULL) {
         atomic_store(&sampler->no_memory, true);
         return;
     }
     char *cursor = memory;
-    const Table table = make_table(sampler, image, to_grid, &cursor);
+    const Table table = make_table(sampler, image, slopes, &cursor);
     double *x = us_scratch_part(&cursor, plane), *dy = us_scratch_part(&cursor, line);
     double *dgrid = (double *)(void *)cursor;
     memset(dgrid, 0, (size_t)(sampler->points * sampler->axes) * sizeof *dgrid);
     for (int64_t channel = 0; channel < sampler->x.shape[1]; channel++) {
         load_plane(&sampler->y, image, channel, dy);
-        if (to_grid) {
+        if (slopes) {
             load_plane(&sampler->x, image, channel, x);
             x[sampler->plane] = 0;
-            add_slopes(sampler, &table, x, dy, dgrid);
+            for (int32_t number = 0; number < sampler->axes; number++) {
+                add_all_slopes(&table, number, sampler->axes, x, dy, dgrid, sampler->points);
+            }
         }
         if (to_x) {
             memset(x, 0, plane);
-            for (int64_t tap = 0; tap < sampler->points * table.taps; tap++) {
-                x[table.places[tap]] += table.weights[tap] * dy[tap / table.taps];
-            }
+            scatter_all(&table, dy, x, sampler->points);
             store_plane(&sampler->dx, image, channel, x);
         }
     }
@@ -310,7 +372,9 @@ static KernelStatus run(Sampler *sampler, bool forward)
         }
     }
     sampler->axes = (int32_t)sampler->grid.shape[4];
-    sampler->groups = (sampler->x.shape[1] + CHANNELS - 1) / CHANNELS;
+    const int64_t channels = sampler->x.shape[1];
+    sampler->of_group = sampler->x.shape[0] >= us_parallel_threads() ? larger(channels, 1) : CHANNELS;
+    sampler->groups = ceiling(channels, sampler->of_group);
     atomic_init(&sampler->no_memory, false);
     run_pieces(sampler->x.shape[0] * (forward ? sampler->groups : 1), us_view_elements(&sampler->y),
                forward ? sample_group : gradient_image, sampler);

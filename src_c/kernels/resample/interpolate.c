@@ -176,6 +176,33 @@ static void store_row(const InterpolationCall *call, const View *view, void *row
     us_lane_store(us_lane_of(call->compute), row, view->dtype, view->strides[4], from, view->shape[4]);
 }
 
+/* Rows d * height + h of a plane: one by one, or at once where they lie one behind another. */
+static bool is_without_gaps(const View *view)
+{
+    return view->strides[3] == view->shape[4] * view->strides[4] &&
+           (view->shape[2] == 1 || view->strides[2] == view->shape[3] * view->strides[3]);
+}
+
+static void load_plane(const InterpolationCall *call, const View *view, int64_t plane, char *to)
+{
+    const Lane lane = us_lane_of(call->compute);
+    const int64_t rows = view->shape[2] * view->shape[3], at_once = is_without_gaps(view) ? rows : 1;
+    for (int64_t row = 0; row < rows; row += at_once, to += view->shape[4] * (int64_t)us_dtype_size(call->compute)) {
+        us_lane_load(lane, to, row_of(view, plane, row / view->shape[3], row % view->shape[3]), view->dtype, view->strides[4],
+                     at_once * view->shape[4]);
+    }
+}
+
+static void store_plane(const InterpolationCall *call, const View *view, int64_t plane, const char *from)
+{
+    const Lane lane = us_lane_of(call->compute);
+    const int64_t rows = view->shape[2] * view->shape[3], at_once = is_without_gaps(view) ? rows : 1;
+    for (int64_t row = 0; row < rows; row += at_once, from += view->shape[4] * (int64_t)us_dtype_size(call->compute)) {
+        us_lane_store(lane, row_of(view, plane, row / view->shape[3], row % view->shape[3]), view->dtype, view->strides[4], from,
+                      at_once * view->shape[4]);
+    }
+}
+
 #define COMPUTE float
 #define NAME(function) function##_float
 #include "kernels/resample/interpolate.inc"
