@@ -11,12 +11,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Runs, of a register each, that meet the weights of RESULTS results at a time, and those of few results, whose sums would
- * wait for each other; taps whose slopes are summed together, of one result more of them where there are registers; bytes of
- * a run of slopes, so that the order of their sums is the same on every level; elements of cells that stay in the second
+/* Results whose weights meet RUNS runs, of a register each, at a time, and few of them, whose sums would wait for each other,
+ * RUNS_OF_FEW; places of the filter whose slopes are summed together, of several results and of one, and of what is left;
+ * bytes of a run of slopes, the same on every level, as is the order of their sums; elements of cells that stay in the second
  * cache; work for a few threads. */
 enum { RESULTS = 4, RUNS = REGISTER_BYTES == 64 ? 4 : 2, FEW_RESULTS = 2, RUNS_OF_FEW = 2 * RUNS,
-       TAPS = REGISTER_BYTES == 64 ? 5 : 2, TAPS_OF_ONE = REGISTER_BYTES == 64 ? 9 : 3, FEW_TAPS = 3, RUN_BYTES = 64, TOGETHER = 64 * 1024, FEW = 8 };
+       TAPS = REGISTER_BYTES == 64 ? 5 : 2, TAPS_OF_ONE = REGISTER_BYTES == 64 ? 9 : 3, FEW_TAPS = 3,
+       RUN_BYTES = 64, TOGETHER = 64 * 1024, FEW = 8 };
 
 /* Blocks of groups, and groups of a block: a piece has one of them. */
 typedef struct Blocks {
