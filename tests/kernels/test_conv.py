@@ -162,6 +162,23 @@ def test_tall_planes_of_few_channels(problem, mirrored):
     check_all(problem, ANY, dtype="float64", mirrored=mirrored)
 
 
+# Positions of few results that are handled in several parts: a long row, many rows, many small images, a volume.
+PARTS = [
+    ((2, 3, 5000), 5, (5,), (1,), (2,), (1,), 1),
+    ((2, 24, 600), 24, (31,), (2,), (15,), (1,), 24),
+    ((3, 4, 70, 60), 18, (3, 3), (2, 1), (1, 1), (1, 1), 2),
+    ((40, 8, 7, 7), 16, (3, 3), (1, 1), (1, 1), (1, 1), 2),
+    ((1, 6, 5, 40, 30), 5, (3, 3, 3), (1, 2, 1), (1, 1, 1), (1, 1, 2), 1),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("problem", PARTS, ids=str)
+def test_parts_of_the_positions(problem, dtype):
+    check_all(problem, DIRECT, dtype)
+    check_all(problem, DIRECT, dtype, alpha=1.5, beta=-0.5)
+
+
 # 3 x 3 neighbours that are read where the planes lie: rows shorter than a vector, as long, a little longer and cut in several;
 # planes of one element; paddings wider than the filter, and than a vector; the first and the last plane of the memory.
 SQUARES = [((images, groups * channels, rows, width), groups * results, (3, 3), (1, 1), padding, (1, 1), groups)

@@ -81,6 +81,9 @@ def laid_out(values, layout):
 
 LAYOUTS = ["rows", "columns", "padded", "spread", "backwards"]
 SIZES = [(1, 1, 1), (5, 7, 3), (1, 40, 33), (40, 1, 33), (33, 65, 20)]
+# Few rows, or columns, of 16-bit numbers: short lines, and parts of long ones and a bit.
+FEW_ROWS = [(2, 131, 150), (1, 40, 1029), (4, 21, 1030), (7, 18, 1025), (1, 1030, 41), (3, 1027, 18), (8, 1025, 19),
+            (33, 1, 1029), (1028, 3, 33)]
 FLOATS = {"float32": 1e-6, "float64": 1e-14, "complex64": 1e-6, "complex128": 1e-14}
 
 
@@ -99,7 +102,8 @@ def scale_of(a, b, c):
     return np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64) + np.abs(c)
 
 
-@pytest.mark.parametrize("dtype, size", [*itertools.product(FLOATS, SIZES), ("float32", (70, 300, 130))], ids=str)
+@pytest.mark.parametrize("dtype, size", [*itertools.product(FLOATS, SIZES), ("float32", (70, 300, 130)),
+                                         *(("float32", size) for size in FEW_ROWS)], ids=str)
 def test_layouts(dtype, size):
     m, n, k = size
     alpha, beta = (1.5 - 0.5j, 0.5 + 1j) if "complex" in dtype else (1.5, -0.5)
@@ -170,7 +174,7 @@ def widened(stored, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("size", [*SIZES, (31, 17, 300), (100, 300, 1100)], ids=str)
+@pytest.mark.parametrize("size", [*SIZES, *FEW_ROWS, (31, 17, 300), (100, 300, 1100)], ids=str)
 def test_16_bit_operands_in_every_layout(dtype, size):
     """Sums of products are those of float32, whichever way the operands lie and the sums go."""
     m, n, k = size
@@ -213,6 +217,18 @@ def test_16_bit_infinities_and_nan(dtype, value, where):
         with np.errstate(invalid="ignore"):
             expected = np.where(np.isnan(left).any(1)[:, None] | np.isnan(right).any(0), np.nan, left @ right)
         np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+def test_infinities_of_few_rows_stay_with_their_sums(layout):
+    """Zeros that fill parts of lines are not multiplied by them."""
+    a, b = np.ones((2, 1027), np.float16), np.ones((1027, 1030), np.float16)
+    a[1, 1026], b[3, 1029], b[1026, 2] = np.inf, -np.inf, np.nan
+    out = np.zeros((2, 1030), np.float32)
+    multiply(a, laid_out(b, layout), out, "float32", types=("float16", "float16", "float32"))
+    expected = np.full((2, 1030), [[1027], [np.inf]], np.float32)
+    expected[:, 1029], expected[:, 2] = [-np.inf, np.nan], np.nan
+    np.testing.assert_array_equal(out, expected)
 
 
 def test_large_numbers_of_float16_do_not_overflow_in_sums():
@@ -273,10 +289,11 @@ def test_batches_broadcast():
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("layout", ["rows", "columns", "spread"])
-def test_finish_sees_every_sum_once(dtype, layout):
-    a, b = np.ones((2, 300, 20), dtype), np.ones((2, 20, 70), dtype)
-    out = laid_out(np.zeros((2, 300, 70), dtype), layout)
-    seen = np.zeros((2, 300, 70), int)
+@pytest.mark.parametrize("m, n", [(300, 70), (2, 300), (300, 2)])
+def test_finish_sees_every_sum_once(dtype, layout, m, n):
+    a, b = np.ones((2, m, 20), dtype), np.ones((2, 20, n), dtype)
+    out = laid_out(np.zeros((2, m, n), dtype), layout)
+    seen = np.zeros((2, m, n), int)
 
     def finish(_, pointer):
         tile = pointer.contents
@@ -303,7 +320,8 @@ def test_deep_products_are_summed_in_parts():
 def all_bits():
     """Sizes of many blocks, of parts, of panels."""
     results = b""
-    for (m, n, k), dtype in itertools.product([(300, 700, 100), (3, 5, 9000), (2000, 1, 300)], ["float32", "float16"]):
+    for (m, n, k), dtype in itertools.product([(300, 700, 100), (3, 5, 9000), (2000, 1, 300), (2, 1500, 9000)],
+                                         ["float32", "float16"]):
         out = np.zeros((m, n), dtype)
         multiply(drawn((m, k), dtype, 1), drawn((k, n), dtype, 2), out, "float32")
         results += out.tobytes()

@@ -54,11 +54,6 @@ static Problem problem_of(const Convolution *conv, const View *x, const View *w,
     return problem;
 }
 
-static bool has_channels_last(const View *view)
-{
-    return view->shape[1] > 1 && view->strides[1] == 1;
-}
-
 /* The filter as [groups, results, channels, taps]; `turned`: what forward calls channels are the results. */
 static View filter_view(const Problem *problem, bool turned)
 {
@@ -95,7 +90,7 @@ static Gather gather_of(const Problem *problem, bool turned, const View *in, con
 static bool convert_filter(Problem *problem, Gather *gather, bool turned, void **copy)
 {
     View *w = &problem->w;
-    const bool last = has_channels_last(w);
+    const bool last = us_conv_has_channels_last(w);
     const void *data;
     *copy = NULL;
     if (w->dtype == gather->column_type) {
@@ -139,7 +134,7 @@ static void choose_column_type(Gather *gather, Way way)
 /* Rows go along positions, except where every channel has its own filter. */
 static bool goes_along_channels(const Gather *gather, Way way, const View *in)
 {
-    return has_channels_last(in) && (way != BY_ROWS || is_depthwise(gather));
+    return us_conv_has_channels_last(in) && (way != BY_ROWS || is_depthwise(gather));
 }
 
 /* The type in which an operand is read. `converts`: 16-bit operands may be converted part by part, where they lie packed. */
@@ -319,7 +314,7 @@ static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, vo
     const void *dy;
     choose_column_type(gather, way);
     gather->channels_last = goes_along_channels(gather, way, &problem->x);
-    const bool by_planes = way == BY_ROWS && is_depthwise(gather) && !gather->channels_last, by_product = way == BY_PRODUCT;
+    const bool by_planes = way == BY_ROWS && !gather->channels_last, by_product = way == BY_PRODUCT;
     const DType dy_type = type_read(gather, by_product || by_planes, &problem->y);
     gather->in_type = type_read(gather, (by_product && us_gather_is_pointwise(gather)) || by_planes, &problem->x);
     if (!us_gather_operand(&problem->x, gather->in_type, gather->channels_last, &gather->in, &x_copy)) {
@@ -342,14 +337,15 @@ static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, vo
  * values. */
 static KernelStatus filter_sums(Problem *problem, Gather *gather, void *sums, int64_t elements)
 {
-    const Way way = us_conv_usual_way(gather, problem->conv->method);
+    const Way way = us_conv_usual_way(gather, problem->conv->method, true, &problem->x);
     const View all = us_view_contiguous(sums, gather->compute, 1, &elements);
     const KernelStatus status = filter_sums_in(way, problem, gather, sums);
     if (status != KERNEL_OK || way == BY_ROWS || isfinite(us_conv_largest_magnitude(&all))) {
         return status;
     }
     const bool by_rows = us_conv_looks_outside(gather) && !isfinite(us_conv_largest_magnitude(&problem->y));
-    const Way other = by_rows ? BY_ROWS : BY_PRODUCT;
+    const Way plain = way == BY_TILES ? us_conv_usual_way(gather, CONV_PLAIN, true, &problem->x) : way;
+    const Way other = by_rows ? BY_ROWS : plain;
     return other == way ? status : filter_sums_in(other, problem, gather, sums);
 }
 

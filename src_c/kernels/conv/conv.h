@@ -34,7 +34,7 @@ enum { CONV_AXES = 3 };
 typedef enum ConvMethod {
     CONV_ANY,      /* whichever is fastest */
     CONV_PRODUCT,  /* a matrix product over gathered columns */
-    CONV_DIRECT,   /* loops over rows */
+    CONV_DIRECT,   /* loops over rows, without columns */
     CONV_PLAIN,    /* the faster of these two */
     CONV_WINOGRAD, /* Winograd's filtering of small tiles */
 } ConvMethod;

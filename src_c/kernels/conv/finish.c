@@ -134,13 +134,19 @@ void us_finish_positions(const Finish *finish, DType compute, int64_t channel, i
     }
 }
 
+void *us_finish_in_place(const Finish *finish, DType compute, int64_t image, int64_t channel)
+{
+    const View *out = &finish->out;
+    const int64_t offset = image * out->strides[0] + channel * out->strides[1];
+    const bool as_they_are = us_finish_is_plain(finish) && out->dtype == compute;
+    return as_they_are ? (char *)out->data + offset * (int64_t)us_dtype_size(compute) : NULL;
+}
+
 void *us_finish_plane(const Finish *finish, DType compute, int64_t image, int64_t channel)
 {
     const View *out = &finish->out;
-    const int64_t size = out->shape[2] * out->shape[3] * out->shape[4];
-    const bool as_they_are = us_finish_is_plain(finish) && out->dtype == compute && out->strides[4] == 1 && run_of(out) == size;
-    const int64_t offset = image * out->strides[0] + channel * out->strides[1];
-    return as_they_are ? (char *)out->data + offset * (int64_t)us_dtype_size(compute) : NULL;
+    const bool one_row = out->strides[4] == 1 && run_of(out) == out->shape[2] * out->shape[3] * out->shape[4];
+    return one_row ? us_finish_in_place(finish, compute, image, channel) : NULL;
 }
 
 void us_finish_channels(const Finish *finish, DType compute, int64_t position, int64_t first, int64_t count, void *sums)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { LANE_BYTES = 32, NEAR_CHANNELS = 16 };
+enum { NEAR_CHANNELS = 16 };
 
 /* Positions of one image and result row that lie side by side, as one tap sees them. */
 typedef struct Segment {
@@ -31,12 +31,6 @@ static int64_t place(const Gather *gather, int axis, int64_t position, int64_t t
     const TapAxis *taps = &gather->taps[axis];
     return position * gather->step[axis] + taps->offset + tap * taps->offset_step;
 }
-
-/* The part of a segment that one tap sees inside the input: `before` positions see zeros, then `inside` the elements
- * from `first` on (counted in positions of an image), then the rest zeros. */
-typedef struct Part {
-    int64_t before, inside, first;
-} Part;
 
 static Part part_of(const Gather *gather, const Segment *segment, const int64_t *tap)
 {
@@ -65,17 +59,14 @@ static void tap_at(const Gather *gather, int64_t number, int64_t *tap)
 }
 
 #define ELEMENT float
-#define BITS int32_t
 #define NAME(name) name##_float
 #include "kernels/conv/gather.inc"
 
 #define ELEMENT double
-#define BITS int64_t
 #define NAME(name) name##_double
 #include "kernels/conv/gather.inc"
 
 #define ELEMENT uint16_t
-#define BITS uint16_t
 #define NAME(name) name##_half
 #include "kernels/conv/gather.inc"
 

@@ -44,6 +44,9 @@ static inline int64_t gather_positions(const Gather *gather)
     return gather->images * conv_product3(gather->out_size);
 }
 
+/* Bytes of the vectors that copies of steps of 2 take. */
+enum { LANE_BYTES = 32 };
+
 /* The first and the last `part` bytes of a run, which may overlap; `part` is a constant. */
 US_ALWAYS_INLINE void copy_ends(char *to, const char *from, int64_t bytes, int64_t part)
 {
@@ -73,6 +76,12 @@ US_ALWAYS_INLINE void copy_run(void *to, const void *from, int64_t bytes)
         memcpy(to, from, sizeof(uint16_t));
     }
 }
+
+/* The part of a line of positions that lies inside the input: `before` positions see zeros, then `inside` the elements from
+ * `first` on (counted in positions of an image), then the rest zeros. */
+typedef struct Part {
+    int64_t before, inside, first;
+} Part;
 
 /* Spatial axes become one where every result looks at the input element of its own place only. */
 void us_gather_merge_axes(Gather *gather);
@@ -119,7 +128,8 @@ void us_finish_positions(const Finish *finish, DType compute, int64_t channel, i
 void us_finish_channels(const Finish *finish, DType compute, int64_t position, int64_t first, int64_t count,
                         void *sums);
 
-/* Where the sums of a channel of an image may be formed, because they are stored in a row as they are; NULL: elsewhere. */
+/* Where the sums of a channel of an image belong, stored as they are, or that and in one row; NULL: elsewhere. */
+void *us_finish_in_place(const Finish *finish, DType compute, int64_t image, int64_t channel);
 void *us_finish_plane(const Finish *finish, DType compute, int64_t image, int64_t channel);
 
 /* The sums of a gather, stored by `finish`. */
@@ -127,7 +137,13 @@ KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish);
 KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish);
 KernelStatus us_gather_by_winograd(const Gather *gather, const Finish *finish);
 
-/* The same for 16-bit numbers where the processor multiplies these. *taken false: nothing is done. */
+/* What us_gather_by_rows does where it can, with a packed filter of finite weights; and its slopes, which are not finite where
+ * zeros have met what is not. */
+bool us_cells_take(const Gather *gather);
+KernelStatus us_gather_by_cells(const Gather *gather, const void *filter, const Finish *finish);
+KernelStatus us_gather_slopes_by_cells(const Gather *gather, const void *dy, DType dy_type, void *sums);
+
+/* The sums of us_gather_by_product for 16-bit numbers where the processor multiplies these. *taken false: nothing is done. */
 KernelStatus us_gather_by_shifts(const Gather *gather, const Finish *finish, bool *taken);
 
 /* Whether Winograd's method takes the gather: 3 x 3 neighbouring taps, steps of 1, float32, and a moderate amount of

@@ -206,7 +206,7 @@ GridPart us_grid_part(const Gather *gather, const GridCut *cut, int64_t number)
     const int64_t image = number / cut->per_image * cut->images, row = number % cut->per_image * cut->rows;
     const int64_t in_image = gather->groups * gather->channels * conv_product3(gather->in_size);
     const int64_t left = gather->images - image, rows_left = gather->out_size[cut->axis] - row;
-    part.gather.in = (const uint16_t *)gather->in + image * in_image;
+    part.gather.in = (const char *)gather->in + image * in_image * (int64_t)us_dtype_size(gather->in_type);
     part.gather.images = left < cut->images ? left : cut->images;
     part.gather.out_size[cut->axis] = rows_left < cut->rows ? rows_left : cut->rows;
     part.gather.taps[cut->axis].offset += row * gather->step[cut->axis];
@@ -228,20 +228,27 @@ static bool is_countable(const Gather *gather)
     return elements < 0x1p50;
 }
 
-bool us_grid_takes(const Gather *gather)
+bool us_grid_fits(const Gather *gather)
 {
-    enum { WASTE = 3, MOST_ELEMENTS = 1 << 22, MOST_SUMS = 1 << 16 }; /* a part's sums: 32 MiB */
-    const int64_t taps = gather_taps(gather), positions = gather_positions(gather);
-    if (gather->column_type == gather->compute || gather->in_type != gather->column_type || taps == 0 ||
-        taps > GRID_MOST_TAPS || gather->channels == 0 || positions == 0 || us_gather_is_pointwise(gather) ||
-        !is_countable(gather)) {
+    enum { MOST_ELEMENTS = 1 << 22, MOST_SUMS = 1 << 16 }; /* a part's sums: 32 MiB */
+    const int64_t taps = gather_taps(gather);
+    if (taps == 0 || taps > GRID_MOST_TAPS || gather->channels == 0 || gather_positions(gather) == 0 || !is_countable(gather)) {
         return false;
     }
     const GridCut cut = us_grid_cut(gather, gather->channels, 1);
     const GridPart part = us_grid_part(gather, &cut, 0);
-    const Grid grid = us_grid_of(&part.gather);
-    const int64_t width = gather->out_size[2], beside = grid.cells[2] < 2 * width ? grid.cells[2] : ceiling(width, 16) * 16;
+    return us_grid_of(&part.gather).all <= MOST_ELEMENTS / gather->channels && part.count <= MOST_SUMS;
+}
+
+bool us_grid_takes(const Gather *gather)
+{
+    enum { WASTE = 3 };
+    if (gather->column_type == gather->compute || gather->in_type != gather->column_type || us_gather_is_pointwise(gather) ||
+        !us_grid_fits(gather)) {
+        return false;
+    }
+    const int64_t width = gather->out_size[2], cells = us_grid_of(gather).cells[2];
+    const int64_t beside = cells < 2 * width ? cells : ceiling(width, 16) * 16;
     const double padded = (double)(ceiling(gather->channels, BF16_DEEP) * BF16_DEEP) * (double)beside;
-    return padded <= WASTE * (double)gather->channels * (double)width && grid.all <= MOST_ELEMENTS / gather->channels &&
-           part.count <= MOST_SUMS;
+    return padded <= WASTE * (double)gather->channels * (double)width;
 }

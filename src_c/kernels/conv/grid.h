@@ -59,6 +59,9 @@ typedef struct GridCut {
 GridCut us_grid_cut(const Gather *gather, int64_t channels, int64_t least_parts);
 GridPart us_grid_part(const Gather *gather, const GridCut *cut, int64_t number);
 
+/* Whether the gather has taps and results, of which there are not too many for a grid, nor too many cells. */
+bool us_grid_fits(const Gather *gather);
+
 /* Whether the gather goes by shifts, and its work is not mostly padding. */
 bool us_grid_takes(const Gather *gather);
 

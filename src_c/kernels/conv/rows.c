@@ -1,5 +1,5 @@
-/* The sums of a gather by loops along rows: for filters with few channels, such as depthwise ones, and for weights
- * that are not finite, which must not meet the zeros that columns have outside the input. */
+/* The sums of a gather by loops along rows: for depthwise filters of 3 x 3 taps, or with channels last, and for weights that are
+ * not finite, which must not meet the zeros that columns and cells have outside the input. Others go over cells. */
 #include "kernels/conv/gather.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
@@ -11,34 +11,22 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Taps that are summed without leaving the registers; those whose slopes are, with 32 registers and with fewer; channels
- * of a depthwise piece; rows up to this length are summed several at a time; elements of a stretch of memory that is read
- * at a time, and most results that share it; bytes of a strip of rows, which stay in the first cache with their results. */
-enum { TAPS = 32, DOTS = 9, FEW_DOTS = 3, CHANNELS = 32, VECTOR_BYTES = 64, SHORT_ROW = 128, STRETCH = 4096,
-       MOST_RESULTS = 8, STRIP_BYTES = 12 * 1024 };
+/* Taps that are summed without leaving the registers; channels of a depthwise piece; elements of a stretch of memory that is
+ * read at a time, and most results that share it; bytes of a strip of rows, which stay in the first cache with their results. */
+enum { TAPS = 32, CHANNELS = 32, VECTOR_BYTES = 64, STRETCH = 4096, MOST_RESULTS = 8, STRIP_BYTES = 12 * 1024 };
 
 /* The taps of a 3 x 3 filter. */
 enum { SIDE = 3, SQUARE = SIDE * SIDE };
 
-/* 3 x 3 neighbouring taps and steps of 1: planes are read where they lie, by vectors whose lanes outside a row become zeros. */
+/* A depthwise filter of 3 x 3 neighbouring taps, with steps of 1: planes are read where they lie, by vectors whose lanes outside a
+ * row become zeros. */
 typedef struct Square {
-    int64_t channels, in_height, in_width; /* of the input of a group */
-    int64_t height, width;                 /* of results */
-    int64_t top, left;                     /* how far the first neighbour is above and left of its result */
-    int64_t taps[SQUARE];                  /* of the neighbours: they may be turned round */
-    int64_t before, behind;                /* elements around planes that vectors reach */
+    int64_t in_height, in_width; /* of the input */
+    int64_t height, width;       /* of results */
+    int64_t top, left;           /* how far the first neighbour is above and left of its result */
+    int64_t taps[SQUARE];        /* of the neighbours: they may be turned round */
+    int64_t before, behind;      /* elements around planes that vectors reach */
 } Square;
-
-/* A strip of a plane with zeros around it, whose rows are `pitch` apart: rows of results then follow each other like
- * the elements of one long row, in which every tap is at a fixed distance. Only with steps of 1. What is between the
- * rows is dropped. */
-typedef struct Padded {
-    int64_t results;     /* rows of results */
-    int64_t rows, pitch; /* of the input */
-    int64_t top, left;   /* where the plane begins in its first strip */
-    int64_t count;       /* from the first to behind the last result, in whole vectors */
-    int64_t elements;    /* of the input, and what is read behind it */
-} Padded;
 
 typedef struct Rows {
     const Gather *gather;
@@ -47,20 +35,15 @@ typedef struct Rows {
     const void *dy;
     DType dy_type;
     void *sums;
-    bool is_square, is_padded; /* or neither: row by row */
+    bool is_square; /* or else row by row */
     Square square;
-    Padded padded;
-    const int64_t *places; /* of the taps of padded rows' slopes */
     int64_t results_per_piece; /* of slopes */
     atomic_bool no_memory;
 } Rows;
 
-/* The smallest offset of an axis, and how far the others reach beyond it. */
-static int64_t lowest_offset(const TapAxis *taps, int64_t *reach)
+static int64_t lowest_offset(const TapAxis *taps)
 {
-    const int64_t last = taps->offset + (taps->count - 1) * taps->offset_step;
-    *reach = last < taps->offset ? taps->offset - last : last - taps->offset;
-    return smaller(last, taps->offset);
+    return smaller(taps->offset + (taps->count - 1) * taps->offset_step, taps->offset);
 }
 
 static bool has_neighbours(const TapAxis *taps)
@@ -68,25 +51,19 @@ static bool has_neighbours(const TapAxis *taps)
     return taps->count == SIDE && (taps->offset_step == 1 || taps->offset_step == -1);
 }
 
-/* Planes, steps of 1, and something to sum. */
-static bool is_plain(const Gather *gather)
-{
-    return gather->step[1] == 1 && gather->step[2] == 1 && gather->in_size[0] == 1 && gather->out_size[0] == 1 &&
-           gather->taps[0].count == 1 && gather->taps[0].offset == 0 && gather_taps(gather) > 0;
-}
-
 static bool is_square(const Gather *gather)
 {
-    return is_plain(gather) && has_neighbours(&gather->taps[1]) && has_neighbours(&gather->taps[2]) &&
-           gather->in_size[2] < INT32_MAX / 2 && gather->out_size[2] < INT32_MAX / 2;
+    return gather->channels == 1 && gather->results == 1 && gather->step[1] == 1 && gather->step[2] == 1 &&
+           gather->in_size[0] == 1 && gather->out_size[0] == 1 && gather->taps[0].count == 1 && gather->taps[0].offset == 0 &&
+           has_neighbours(&gather->taps[1]) && has_neighbours(&gather->taps[2]) && gather->in_size[2] < INT32_MAX / 2 &&
+           gather->out_size[2] < INT32_MAX / 2;
 }
 
 static Square square_of(const Gather *gather)
 {
-    int64_t down, across;
-    Square square = {.channels = gather->channels, .in_height = gather->in_size[1], .in_width = gather->in_size[2],
+    Square square = {.in_height = gather->in_size[1], .in_width = gather->in_size[2],
                      .height = gather->out_size[1], .width = gather->out_size[2],
-                     .top = -lowest_offset(&gather->taps[1], &down), .left = -lowest_offset(&gather->taps[2], &across)};
+                     .top = -lowest_offset(&gather->taps[1]), .left = -lowest_offset(&gather->taps[2])};
     for (int64_t n = 0; n < SQUARE; n++) {
         const int64_t t1 = gather->taps[1].offset_step > 0 ? n / SIDE : SIDE - 1 - n / SIDE;
         const int64_t t2 = gather->taps[2].offset_step > 0 ? n % SIDE : SIDE - 1 - n % SIDE;
@@ -96,36 +73,6 @@ static Square square_of(const Gather *gather)
     square.before = square.left > 0 ? square.left : 0;
     square.behind = (reached > 0 ? reached : 0) + VECTOR_BYTES / (int64_t)us_dtype_size(gather->compute);
     return square;
-}
-
-
-/* Where a tap of a result at the beginning of the padded rows looks. */
-static int64_t padded_place(const Gather *gather, const Padded *padded, int64_t number)
-{
-    const int64_t t2 = number % gather->taps[2].count, t1 = number / gather->taps[2].count;
-    return (gather->taps[1].offset + t1 * gather->taps[1].offset_step + padded->top) * padded->pitch +
-           gather->taps[2].offset + t2 * gather->taps[2].offset_step + padded->left;
-}
-
-/* Strips of as many rows of results, or of fewer. */
-static Padded padded_of(const Gather *gather, int64_t results)
-{
-    int64_t down, across;
-    const int64_t first_row = lowest_offset(&gather->taps[1], &down), first = lowest_offset(&gather->taps[2], &across);
-    Padded padded = {.results = smaller(results, gather->out_size[1]), .pitch = gather->out_size[2] + across,
-                     .top = -first_row, .left = -first};
-    const int64_t vector = VECTOR_BYTES / (int64_t)us_dtype_size(gather->compute);
-    padded.rows = padded.results + down;
-    padded.count = (padded.results * padded.pitch + vector - 1) / vector * vector;
-    padded.elements = padded.rows * padded.pitch + across + vector;
-    return padded;
-}
-
-/* Rows of results of a strip. */
-static int64_t strip_of(const Gather *gather)
-{
-    const int64_t row = gather->out_size[2] * (int64_t)us_dtype_size(gather->compute);
-    return STRIP_BYTES / (row + 1) + 1;
 }
 
 typedef struct Span {
@@ -176,16 +123,6 @@ static bool is_depthwise_last(const Gather *gather)
     return gather->channels_last; /* see conv.c: with channels last, only depthwise filters come here */
 }
 
-/* How planes are read: zeros beside them must not meet filters that are not finite. */
-static void set_layout(Rows *rows, bool finite, int64_t strip)
-{
-    const Gather *gather = rows->gather;
-    rows->is_square = finite && is_square(gather);
-    rows->is_padded = finite && !rows->is_square && is_plain(gather) && gather->out_size[2] <= SHORT_ROW;
-    rows->square = rows->is_square ? square_of(gather) : (Square){0};
-    rows->padded = rows->is_padded ? padded_of(gather, strip) : (Padded){0};
-}
-
 static KernelStatus end(Rows *rows)
 {
     return atomic_load(&rows->no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
@@ -214,7 +151,13 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
     } else {
         us_gather_pack_filter(gather, filter);
         const bool finite = wide ? are_finite_double(filter, elements) : are_finite_float(filter, elements);
-        set_layout(&rows, finite, strip_of(gather));
+        rows.is_square = finite && is_square(gather); /* zeros beside planes must not meet filters that are not finite */
+        rows.square = rows.is_square ? square_of(gather) : (Square){0};
+        if (finite && !rows.is_square && us_cells_take(gather)) {
+            const KernelStatus status = us_gather_by_cells(gather, filter, finish);
+            us_scratch_give_back(filter);
+            return status;
+        }
         us_parallel(gather->images * gather->groups * gather->results, wide ? plane_double : plane_float, &rows);
     }
     us_scratch_give_back(filter);
@@ -225,16 +168,15 @@ KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DTyp
 {
     Rows rows = {.gather = gather, .dy = dy, .dy_type = dy_type, .sums = sums};
     const bool wide = gather->compute == DTYPE_FLOAT64;
-    set_layout(&rows, gather->out_size[2] <= SHORT_ROW, gather->out_size[1]);
-    const int64_t taps = gather_taps(gather);
-    int64_t *places = us_scratch_array(taps + 1, sizeof *places);
-    if (places == NULL) {
-        return KERNEL_NO_MEMORY;
+    rows.is_square = is_square(gather);
+    rows.square = rows.is_square ? square_of(gather) : (Square){0};
+    if (!rows.is_square && us_cells_take(gather)) {
+        const KernelStatus status = us_gather_slopes_by_cells(gather, dy, dy_type, sums);
+        const int64_t elements = gather->groups * gather->results * gather->channels * gather_taps(gather);
+        if (status != KERNEL_OK || (wide ? are_finite_double(sums, elements) : are_finite_float(sums, elements))) {
+            return status;
+        }
     }
-    for (int64_t t = 0; rows.is_padded && t < taps; t++) {
-        places[t] = padded_place(gather, &rows.padded, t);
-    }
-    rows.places = places;
     atomic_init(&rows.no_memory, false);
     if (is_depthwise_last(gather)) {
         us_parallel((gather->groups + CHANNELS - 1) / CHANNELS, wide ? channel_slopes_double : channel_slopes_float,
@@ -246,6 +188,5 @@ KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DTyp
         us_parallel((results + rows.results_per_piece - 1) / rows.results_per_piece,
                     wide ? result_slopes_double : result_slopes_float, &rows);
     }
-    us_scratch_give_back(places);
     return end(&rows);
 }

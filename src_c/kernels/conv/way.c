@@ -101,6 +101,11 @@ bool us_conv_looks_outside(const Gather *gather)
     return false;
 }
 
+bool us_conv_has_channels_last(const View *view)
+{
+    return view->shape[1] > 1 && view->strides[1] == 1;
+}
+
 /* Whether no sum of Winograd's method can overflow: its maps enlarge values and products less than GROWTH times. */
 static bool is_moderate(double a, double b, double terms)
 {
@@ -117,7 +122,16 @@ bool us_conv_winograd_pays(DType dtype, int64_t channels, int64_t results, int64
            channels * results >= LEAST_FILTERS && positions >= LEAST_POSITIONS;
 }
 
-Way us_conv_usual_way(const Gather *gather, ConvMethod method)
+/* Whether matrix products would have so few rows that their columns cost too much. */
+static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes, const View *in)
+{
+    enum { FEW_RESULTS = 16, FEW_OF_DEEP = 32, DEEP = 128 };
+    const int64_t few = !slopes && gather->channels * gather_taps(gather) >= DEEP ? FEW_OF_DEEP : FEW_RESULTS;
+    return method != CONV_PRODUCT && gather->results <= few && gather->column_type == gather->compute &&
+           !us_conv_has_channels_last(in) && !us_gather_is_pointwise(gather) && us_cells_take(gather);
+}
+
+Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, const View *in)
 {
     enum { FEW_CHANNELS = 8 }; /* groups with no more channels and results than these go by rows */
     const bool few = gather->channels <= FEW_CHANNELS && gather->results <= FEW_CHANNELS && gather->groups > 1;
@@ -127,12 +141,12 @@ Way us_conv_usual_way(const Gather *gather, ConvMethod method)
     const bool pays =
         us_conv_winograd_pays(gather->column_type, gather->channels, gather->results, gather_positions(gather));
     const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays));
-    return tiles ? BY_TILES : BY_PRODUCT;
+    return tiles ? BY_TILES : has_few_results(gather, method, slopes, in) ? BY_ROWS : BY_PRODUCT;
 }
 
 Way us_conv_way(const Gather *gather, ConvMethod method, bool outside, const View *in, const View *filter)
 {
-    const Way way = us_conv_usual_way(gather, method);
+    const Way way = us_conv_usual_way(gather, method, false, in);
     if (way == BY_ROWS || (way == BY_PRODUCT && !outside)) {
         return way;
     }
@@ -141,6 +155,6 @@ Way us_conv_way(const Gather *gather, ConvMethod method, bool outside, const Vie
     if (outside && !isfinite(largest)) {
         return BY_ROWS;
     }
-    const bool moderate = way == BY_TILES && is_moderate((double)largest, (double)us_conv_largest_magnitude(in), terms);
-    return moderate ? BY_TILES : BY_PRODUCT;
+    const bool plain = way == BY_TILES && !is_moderate((double)largest, (double)us_conv_largest_magnitude(in), terms);
+    return plain ? us_conv_usual_way(gather, CONV_PLAIN, false, in) : way;
 }

@@ -5,11 +5,13 @@
 #include "kernels/conv/conv.h"
 #include "kernels/conv/gather.h"
 
-/* As matrix products over columns, along rows of the input, or by Winograd's method in tiles. */
+/* As matrix products over columns, along rows of the input or of cells, or by Winograd's method in tiles. */
 typedef enum Way { BY_PRODUCT, BY_ROWS, BY_TILES } Way;
 
-/* The way for values that are not in its way. */
-Way us_conv_usual_way(const Gather *gather, ConvMethod method);
+/* The way for values that are not in its way; `slopes`: of the filter's. */
+Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, const View *in);
+
+bool us_conv_has_channels_last(const View *view);
 
 /* The way for these values. `outside`: some of the filter meets zeros outside the input. */
 Way us_conv_way(const Gather *gather, ConvMethod method, bool outside, const View *in, const View *filter);

@@ -3,6 +3,7 @@
 #include "kernels/matmul/bf16.h"
 #include "kernels/matmul/blas.h"
 #include "kernels/matmul/bytes.h"
+#include "kernels/matmul/few_rows.h"
 #include "kernels/matmul/panels.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
@@ -245,7 +246,8 @@ static void run_piece(void *context, int64_t piece)
     const bool adds = is_given(&block.addend) && !is_zero(product->beta);
     const bool direct = (by_rows || by_columns) && block.c.dtype == product->compute && !run->exact &&
                         product->finished == DTYPE_NONE && run->parts == NULL && product->k > 0 &&
-                        !is_zero(product->alpha) && (!run->bf16 || is_plain_sum(product, adds));
+                        !is_zero(product->alpha) && (by_rows || !run->few_rows) &&
+                        (!run->bf16 || is_plain_sum(product, adds));
     Workspace space;
     if (!us_panels_take_workspace(run, &block, direct, direct && by_columns, &space)) {
         run->no_memory = true;
@@ -288,7 +290,8 @@ static Run run_of(const Matmul *product)
     run.bytes = are_bytes && us_bytes_takes(product->b.dtype);
     run.exact = run.bytes || (are_bytes && has_blas);
     run.through_blas = has_blas && (run.exact || product->compute != DTYPE_INT64);
-    run.bf16 = product->compute == DTYPE_FLOAT32 && us_bf16_takes(product->a.dtype, product->b.dtype);
+    run.few_rows = us_few_rows_take(product);
+    run.bf16 = !run.few_rows && product->compute == DTYPE_FLOAT32 && us_bf16_takes(product->a.dtype, product->b.dtype);
     if (run.exact) {
         run.panel = DTYPE_FLOAT32;
     }
@@ -380,9 +383,31 @@ static Matmul merged(const Matmul *product)
     return whole;
 }
 
+static Matrix turned(Matrix matrix)
+{
+    const int64_t row = matrix.row;
+    matrix.row = matrix.column;
+    matrix.column = row;
+    return matrix;
+}
+
+/* Few columns are the few rows of the transposed product. */
+static Matmul with_few_rows(const Matmul *product)
+{
+    Matmul other = *product;
+    other.m = product->n;
+    other.n = product->m;
+    other.a = turned(product->b);
+    other.b = turned(product->a);
+    other.addend = turned(product->addend);
+    other.c = turned(product->c);
+    return product->finish == NULL && product->n < product->m && us_few_rows_take(&other) ? other : *product;
+}
+
 KernelStatus us_matmul(const Matmul *product)
 {
-    const Matmul whole = merged(product);
+    Matmul whole = merged(product);
+    whole = with_few_rows(&whole);
     if (whole.m == 0 || whole.n == 0) {
         return KERNEL_OK;
     }

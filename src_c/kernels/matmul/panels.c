@@ -3,6 +3,7 @@
 #include "kernels/matmul/bf16.h"
 #include "kernels/matmul/blas.h"
 #include "kernels/matmul/bytes.h"
+#include "kernels/matmul/few_rows.h"
 #include "kernels/scratch.h"
 
 /* Weak: see matmul.c. */
@@ -18,9 +19,10 @@ static const double one[2] = {1, 0};
 /* Bytes of an operand's panel. One of tiles also holds half of the depth in float32. */
 static size_t panel_bytes(const Run *run, const Matrix *operand, int64_t lines, int64_t depth)
 {
-    return run->bytes  ? us_bytes_panel(lines, depth)
-           : run->bf16 ? us_bf16_panel(operand->dtype, lines, depth)
-                       : us_scratch_bytes(us_scratch_count(lines, depth), us_dtype_size(run->panel));
+    return run->bytes      ? us_bytes_panel(lines, depth)
+           : run->few_rows ? us_scratch_bytes(us_scratch_count(lines, us_few_rows_stride(depth)), sizeof(float))
+           : run->bf16     ? us_bf16_panel(operand->dtype, lines, depth)
+                           : us_scratch_bytes(us_scratch_count(lines, depth), us_dtype_size(run->panel));
 }
 
 /* How the operand of a product goes to the BLAS; 0: not at all. */
@@ -133,11 +135,11 @@ bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, b
 {
     const Matmul *product = run->product;
     const int64_t rows = block->tile.rows, columns = block->tile.columns, k = run->parts != NULL ? 0 : product->k;
-    space->a_direct = k == 0 || is_direct(run, &block->a, rows, k, by_columns);
-    space->b_direct = k == 0 || is_direct(run, &block->b, k, columns, by_columns);
+    space->a_direct = k == 0 || (!run->few_rows && is_direct(run, &block->a, rows, k, by_columns));
+    space->b_direct = k == 0 || run->few_rows || is_direct(run, &block->b, k, columns, by_columns);
     const int64_t fitting = PANEL_ELEMENTS / (rows + columns) / LEAST_DEPTH * LEAST_DEPTH;
     space->depth = run->exact && !run->bytes ? EXACT_DEPTH
-                   : space->a_direct && space->b_direct ? MOST_DEPTH
+                   : run->few_rows || (space->a_direct && space->b_direct) ? MOST_DEPTH
                    : fitting > LEAST_DEPTH ? fitting : LEAST_DEPTH;
     space->depth = smaller(space->depth, run->bytes ? smaller(k, BYTES_DEPTH) : k);
     const int64_t elements = us_scratch_count(rows, columns);
@@ -193,6 +195,18 @@ static void multiply_packed(const Run *run, const Block *block, const Workspace 
     }
 }
 
+static void multiply_few_rows(const Sizes *sizes, const Matrix *a, const Matrix *b, float *rows, const double *alpha,
+                              const double *beta, const Matrix *c)
+{
+    const int64_t stride = us_few_rows_stride(sizes->k), size = (int64_t)us_dtype_size(a->dtype);
+    for (int64_t i = 0; i < sizes->m; i++) {
+        float *row = rows + i * stride;
+        us_line_load(DTYPE_FLOAT32, row, (const char *)a->data + i * a->row * size, a->dtype, a->column, sizes->k, false);
+        memset(row + sizes->k, 0, (size_t)(stride - sizes->k) * sizeof *row);
+    }
+    us_few_rows_multiply(sizes, rows, b, alpha, beta, (float *)c->data, c->row);
+}
+
 void us_multiply_panels(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
                         const double *alpha, const double *beta, const Matrix *c)
 {
@@ -201,6 +215,10 @@ void us_multiply_panels(const Run *run, const Block *block, const Workspace *spa
     int64_t stride;
     if (run->bytes) {
         us_bytes_multiply(&sizes, &a, &b, space->a, space->b, !is_zero(beta), (int32_t *)c->data, space->offsets);
+        return;
+    }
+    if (run->few_rows) {
+        multiply_few_rows(&sizes, &a, &b, (float *)space->a, alpha, beta, c);
         return;
     }
     if (run->bf16 && matrix_has_rows(c, sizes.m, sizes.n, &stride) &&

@@ -13,6 +13,7 @@ typedef struct Run {
     bool exact;              /* 8-bit integers: float32 or int32 products, int64 sums */
     bool bytes;              /* of these: as they are, where kernels/matmul/bytes.h can, with int32 products */
     bool bf16;               /* 16-bit operands meet as they are, where kernels/matmul/bf16.h can */
+    bool few_rows;           /* B meets few rows a few lines at a time: kernels/matmul/few_rows.h */
     DType panel;             /* the type of panels and of their products */
     int64_t batch, block_rows, block_columns, blocks_down, blocks_across;
     const char *parts;       /* not NULL: the products are there, to be summed; [part][batch][m][n] */
