@@ -9,8 +9,9 @@ from tests.ascend.blocks import blocked, convolution_blocked, in_line
 from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, rounded, tensor, unpacked, whole
 from tests.ascend.test_aclnn_quant_matmul import CASES, expected_of, nibbles, parameters, scales, weight_product, wide
 from tests.ascend.test_aclnn_quant_matmul import near as near_sum
+from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
-from tests.conformance.ascend.aclnn_support import Tensor
+from tests.conformance.ascend.aclnn_support import Tensor, ffi, lib
 
 
 def quant_matmul(x1, x2, out, scale, turned=(False, False), rows=None, bias=None, offset=None, shift=None):
@@ -138,7 +139,7 @@ def test_integers_are_packed(kind):
         blocks = blocked(values, kind, around=0)
         filled = np.frombuffer(blocks.bytes(), np.uint8)
         blocks.memory.write(np.full(filled.size, 0x5A, np.uint8).tobytes())
-        call("ConvertWeightToINT4Pack", weight=tensor(values, "I32", layout), weightInt4Pack=blocks)
+        support.run("aclnnConvertWeightToINT4Pack", tensor(values, "I32", layout), blocks)
         np.testing.assert_array_equal(np.frombuffer(blocks.bytes(), np.uint8), filled)
 
 
@@ -289,3 +290,19 @@ def test_weights_that_were_cast_to_blocks():
                   output=empty((1, 20, 2, 2, 3), "F16"), **settings)
              for name, one in (("", tensor(w, "I8")), ("WeightNz", weight))]  # fmt: skip
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("make", [blocked, in_line])
+def test_another_weight_for_the_same_executor(make):
+    """The copy, or what stands for a tensor of another format, follows the address that the program sets."""
+    a, first, second, scale = whole((5, 40), 1), whole((40, 70), 2), whole((40, 70), 3), scales(70, 4)
+    x2, other, out = make(first, "I8"), make(second, "I8"), empty((5, 70), "BF16")
+    given = [tensor(a, "I8"), x2, None, tensor(scale), None, None, None, None, None]
+    status, size, executor = support.plan("aclnnQuantMatmulWeightNz", *(ffi.NULL if one is None else one for one in given), False, False, 0, out)
+    assert status == 0 and lib.aclSetAclOpExecutorRepeatable(executor) == 0
+    support.execute("aclnnQuantMatmulWeightNz", size, executor)
+    np.testing.assert_array_equal(out.values(), rounded(a @ first * scale, "BF16"))
+    assert lib.aclSetTensorAddr(executor, 1, x2.handle, other.memory.address) == 0
+    support.execute("aclnnQuantMatmulWeightNz", size, executor)
+    np.testing.assert_array_equal(out.values(), rounded(a @ second * scale, "BF16"))
+    assert lib.aclDestroyAclOpExecutor(executor) == 0

@@ -61,41 +61,72 @@ def test_every_operator_header_has_its_second_copy():
     assert names == {file.name for file in (INCLUDE / "aclnnop/level2").glob("*.h")}
 
 
-PROGRAM = r"""
+START = r"""
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 #include "aclnn/acl_meta.h"
+#include "aclnnop/aclnn_npu_format_cast.h"
+#include "aclnnop/aclnn_sparse4to2quant_matmul_weight_nz.h"
 
 static int made, deleted;
-%s
+"""
+OF_TENSORS = r"""
 int main()
 {
     int64_t dims[] = {2, 3};
     aclTensor *tensor = aclCreateTensor(dims, 2, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, dims, 2, nullptr);
-    int64_t *shape = nullptr, *storage = nullptr, *strides = nullptr;
+    int64_t *shape = nullptr, *storage = nullptr, *strides = nullptr, *blocks = nullptr;
     uint64_t count = 0;
+    int format = 0;
     if (aclGetViewShape(tensor, &shape, &count) != OK || count != 2 || shape[1] != 3) return 1;
     if (aclGetStorageShape(tensor, &storage, &count) != OK || aclGetViewStrides(tensor, &strides, &count) != OK) return 1;
+    if (aclnnNpuFormatCastCalculateSizeAndFormat(tensor, 29, -1, &blocks, &count, &format) != OK || count != 4) return 1;
     delete[] shape;
     delete[] storage;
     delete[] strides;
-    std::printf("%%d %%d\n", made, deleted);
+    delete[] blocks;
+    std::printf("%d %d\n", made, deleted);
     return aclDestroyTensor(tensor);
+}
+"""
+OF_WEIGHTS = r"""
+int main()
+{
+    int8_t weight[] = {0, 0, 1, 2, 3, 0, 0, 4}, full[] = {0, 1, 2, 3, 0, 0, 0, 0};
+    int64_t dims[] = {1, 8};
+    aclIntArray *shape = aclCreateIntArray(dims, 2);
+    int8_t *kept = nullptr;
+    uint8_t *places = nullptr;
+    int64_t *kept_dims = nullptr, *place_dims = nullptr;
+    uint64_t rank = 0;
+    if (aclnnTransSparse4to2Para(full, shape, &kept, &kept_dims, &rank, &places, &place_dims, &rank) == OK) return 1;
+    if (made != deleted || kept != nullptr) return 1;
+    if (aclnnTransSparse4to2Para(weight, shape, &kept, &kept_dims, &rank, &places, &place_dims, &rank) != OK) return 1;
+    if (kept[0] != 1 || kept[3] != 4 || kept[511] != 0 || kept_dims[3] != 32 || place_dims[3] != 8) return 1;
+    delete[] kept;
+    delete[] kept_dims;
+    delete[] places;
+    delete[] place_dims;
+    std::printf("%d %d\n", made, deleted);
+    return aclDestroyIntArray(shape);
 }
 """
 REPLACED = """
 void *operator new[](std::size_t size) { made++; return static_cast<char *>(std::malloc(size + 64)) + 64; }
-void operator delete[](void *block) noexcept { deleted++; std::free(static_cast<char *>(block) - 64); }
-void operator delete[](void *block, std::size_t) noexcept { deleted++; std::free(static_cast<char *>(block) - 64); }
+void gone(void *block) { deleted++; std::free(static_cast<char *>(block) - 64); }
+void operator delete[](void *block) noexcept { gone(block); }
+void operator delete[](void *block, std::size_t) noexcept { gone(block); }
 """
 
 
-@pytest.mark.parametrize("operators, expected", [("", "0 0"), (REPLACED, "3 3")], ids=["default", "replaced"])
-def test_arrays_are_right_for_delete(tmp_path, operators, expected):
+@pytest.mark.parametrize("body, arrays", [(OF_TENSORS, 4), (OF_WEIGHTS, 8)], ids=["tensors", "weights"])
+@pytest.mark.parametrize("replaced", [False, True], ids=["default", "replaced"])
+def test_arrays_are_right_for_delete(tmp_path, replaced, body, arrays):
     """The caller's delete[] must fit, also where the program replaces operator new[]."""
-    library = paths.STACKS["ascend"].library_path
-    program = tmp_path / "program"
-    subprocess.run([*compiler("c++"), "-", "-o", program, f"-L{library}", "-lnnopbase", "-lascendcl",
-                    f"-Wl,-rpath,{library}"], input=PROGRAM % operators, text=True, check=True)  # fmt: skip
+    stack, program = paths.STACKS["ascend"], tmp_path / "program"
+    library, folders = stack.library_path, [f"-I{folder}" for folder in stack.include_paths]
+    subprocess.run([*compiler("c++"), "-", *folders, "-o", program, f"-L{library}", "-lopapi", "-lnnopbase", "-lascendcl",
+                    f"-Wl,-rpath,{library}"], input=START + REPLACED * replaced + body, text=True, check=True)  # fmt: skip
+    expected = f"{arrays * replaced} {arrays * replaced}"
     assert subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip() == expected

@@ -58,7 +58,8 @@ def test_statistics_of_lines_without_elements(kind, layout):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1), ((6,), 1), ((300, 8), 1)], ids=str)
+@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1), ((6,), 1), ((300, 8), 1),
+                                         ((50, 3), 1), ((70, 33), 1), ((5, 9, 100), 1)], ids=str)  # fmt: skip
 def test_layer_norm(kind, shape, dims):
     axes = tuple(range(-dims, 0))
     normal = list(shape[-dims:])
@@ -84,8 +85,9 @@ def test_layer_norm(kind, shape, dims):
         near(dbias, dy.sum(rest), "F32")
 
 
-def test_layer_norm_without_parameters_and_of_large_means():
-    x = drawn((4, 33), 1, centre=1e4)
+@pytest.mark.parametrize("lines", [4, 40])
+def test_layer_norm_without_parameters_and_of_large_means(lines):
+    x = drawn((lines, 33), 1, centre=1e4)
     out = call("LayerNorm", input=tensor(x), normalizedShape=[33], weightOptional=None, biasOptional=None, eps=0.0,
                out=empty(x.shape), meanOutOptional=None, rstdOutOptional=None)  # fmt: skip
     near(out, unit(x, -1, 0)[0], "F32")
@@ -161,7 +163,8 @@ def test_group_norm(kind, shape, groups):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1)], ids=str)
+@pytest.mark.parametrize("shape, dims", [((3, 5, 7), 1), ((2, 3, 4), 2), ((4, 1500), 1), ((300, 8), 1), ((70, 3, 11), 2)],
+                         ids=str)  # fmt: skip
 def test_rms_norm(kind, shape, dims):
     axes, normal = tuple(range(-dims, 0)), shape[-dims:]
     x, dy, gamma = drawn(shape, 1, kind, 1), drawn(shape, 2, kind), drawn(normal, 3, kind, 1)

@@ -10,14 +10,24 @@
  * free. */
 extern void *_ZnamRKSt9nothrow_t(size_t size, const void *nothrow) __attribute__((weak));
 extern void *_Znam(size_t size) __attribute__((weak));
+extern void _ZdaPv(void *array) __attribute__((weak));
 
-static void *new_array(size_t size)
+void *new_array(size_t size)
 {
     static const char nothrow = 0; /* an empty object: only its type counts */
     if (_ZnamRKSt9nothrow_t != NULL) {
         return _ZnamRKSt9nothrow_t(size, &nothrow);
     }
     return _Znam != NULL ? _Znam(size) : malloc(size > 0 ? size : 1);
+}
+
+void delete_array(void *array)
+{
+    if (_ZdaPv != NULL) {
+        _ZdaPv(array);
+    } else {
+        free(array);
+    }
 }
 
 void give_array(Call *call, int32_t count, const int64_t *numbers, int64_t **array, uint64_t *array_count)

@@ -1,12 +1,12 @@
 #include "aclnnop/aclnn_sparse4to2quant_matmul_weight_nz.h"
 
+#include "ascend/common/given_array.h"
 #include "ascend/common/objects.h"
 #include "ascend/common/status.h"
 #include "device/handles.h"
 #include "kernels/sizes.h"
 #include "report/report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { OF = 4, BLOCK_ROWS = 16, KEPT_OF_BLOCK = 32, BYTES_OF_BLOCK = 8, RANK = 4 };
@@ -79,32 +79,38 @@ static bool keep_all(Sparse *of, const int8_t *weight)
     return fits;
 }
 
+/* Zeros, but for the memory that there is not. */
+static void *taken(size_t size)
+{
+    void *memory = new_array(size);
+    return memory != NULL ? memset(memory, 0, size) : NULL;
+}
+
 static bool take_memory(Sparse *of)
 {
-    const int64_t kept = ceiling(of->k, 8) * 4;
-    of->parts = ceiling(kept, KEPT_OF_BLOCK);
+    of->parts = ceiling(ceiling(of->k, 8) * 4, KEPT_OF_BLOCK);
     of->blocks = ceiling(of->n, BLOCK_ROWS);
+    const int64_t sizes[RANK] = {of->parts, of->blocks, BLOCK_ROWS, KEPT_OF_BLOCK};
     const size_t lines = (size_t)(of->parts * of->blocks * BLOCK_ROWS);
-    of->kept = calloc(lines, KEPT_OF_BLOCK);
-    of->places = calloc(lines, BYTES_OF_BLOCK);
-    of->kept_sizes = calloc(RANK, sizeof *of->kept_sizes);
-    of->place_sizes = calloc(RANK, sizeof *of->place_sizes);
-    const bool taken = of->kept != NULL && of->places != NULL && of->kept_sizes != NULL && of->place_sizes != NULL;
-    if (taken) {
-        const int64_t sizes[RANK] = {of->parts, of->blocks, BLOCK_ROWS, KEPT_OF_BLOCK};
+    of->kept = taken(lines * KEPT_OF_BLOCK);
+    of->places = taken(lines * BYTES_OF_BLOCK);
+    of->kept_sizes = taken(sizeof sizes);
+    of->place_sizes = taken(sizeof sizes);
+    const bool whole = of->kept != NULL && of->places != NULL && of->kept_sizes != NULL && of->place_sizes != NULL;
+    if (whole) {
         memcpy(of->kept_sizes, sizes, sizeof sizes);
         memcpy(of->place_sizes, sizes, sizeof sizes);
         of->place_sizes[RANK - 1] = BYTES_OF_BLOCK;
     }
-    return taken;
+    return whole;
 }
 
 static void give_back(const Sparse *of)
 {
-    free(of->kept);
-    free(of->places);
-    free(of->kept_sizes);
-    free(of->place_sizes);
+    delete_array(of->kept);
+    delete_array(of->places);
+    delete_array(of->kept_sizes);
+    delete_array(of->place_sizes);
 }
 
 aclnnStatus aclnnTransSparse4to2Para(const int8_t *weight, aclIntArray *shape, int8_t **sparseWeight,
@@ -115,7 +121,8 @@ aclnnStatus aclnnTransSparse4to2Para(const int8_t *weight, aclIntArray *shape, i
     Sparse of = {0};
     us_require(&call, weight != NULL, "weight", "null", ACLNN_ERR_PARAM_NULLPTR, "weight is NULL");
     const bool whole = sparseWeight != NULL && sparseWeightDims != NULL && sparseWeightDimsNum != NULL;
-    us_require(&call, whole && index != NULL && indexDims != NULL && indexDimsNum != NULL, "sparseWeight", "null", ACLNN_ERR_PARAM_NULLPTR, "a place for a result is NULL");
+    us_require(&call, whole && index != NULL && indexDims != NULL && indexDimsNum != NULL, "sparseWeight", "null",
+               ACLNN_ERR_PARAM_NULLPTR, "a place for a result is NULL");
     require_shape(&call, shape, &of);
     us_require(&call, call.status != 0 || take_memory(&of), "sparseWeight", "exhausted", ACLNN_ERR_INNER_NULLPTR,
                "no host memory for a matrix of %lld rows and %lld columns", (long long)of.n, (long long)of.k);

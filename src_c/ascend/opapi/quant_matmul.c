@@ -356,6 +356,42 @@ static aclnnStatus plan_integers(OpCall *op, const QuantMatmulCall *call, const 
     return op_plan_views(op, us_product, &product, sizeof product, 6, views);
 }
 
+/* bias is of the batch, or absent. */
+static aclnnStatus plan_numbers(OpCall *op, const QuantMatmulCall *call, const Sizes *of, const Integers *a,
+                                const Integers *b, const View *bias)
+{
+    const View *out = &call->out->view, absent = us_view_absent();
+    const Mode mode = mode_of(call);
+    const bool adds_first = op_given(call->bias) && call->bias->dtype == ACL_INT32;
+    const bool adds_last = op_given(call->bias) && !adds_first;
+    const View row_scale = !op_given(call->row_scale) ? absent
+                           : mode != PLAIN            ? call->row_scale->view
+                                                      : turned(lines_of(call->row_scale, 1, of->m));
+    const View scale = mode == BLOCKS ? turned(call->scale->view) : lines_of(call->scale, of->groups, of->n);
+    const View offset = lines_of(call->offset, of->groups, of->n);
+    const View of_rows = batched(row_scale, out), of_columns = batched(scale, out), shifts = batched(offset, out);
+    const View shift = batched(lines_of(call->shift, 1, of->n), out);
+    const QuantizedProduct how = {.group = mode == PLAIN ? INT64_MAX : mode == BLOCKS ? BLOCK : DEPTH_GROUP,
+                                  .scale_columns = mode == BLOCKS ? BLOCK : 1, .packed_a = a->axis, .packed_b = b->axis};
+    const PlannedView views[] = {
+        {call->x1, VIEW_READ, &a->view},
+        {call->x2, VIEW_READ, &b->view},
+        {call->scale, VIEW_READ, &of_columns},
+        {call->out, VIEW_WRITE, NULL},
+        {call->bias, VIEW_READ, adds_first ? bias : &absent},
+        {call->row_scale, VIEW_READ, &of_rows},
+        {call->offset, VIEW_READ, mode == PLAIN ? &absent : &shifts},
+        {call->shift, VIEW_READ, &shift},
+        {adds_last ? call->bias : call->offset, VIEW_READ, adds_last ? bias : mode == PLAIN ? &shifts : &absent},
+    };
+    const size_t count = sizeof views / sizeof *views;
+    if (call->activation != NULL) {
+        const ActivatedProduct activated = {how, call->activation};
+        return op_plan_views(op, us_activated_product, &activated, sizeof activated, count, views);
+    }
+    return op_plan_views(op, us_quantized_product, &how, sizeof how, count, views);
+}
+
 aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call)
 {
     if (op_refused(op) || op_empty(call->out)) {
@@ -364,39 +400,11 @@ aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call)
     const Sizes of = sizes_of(call);
     const View *out = &call->out->view;
     const Integers a = of_batch(&of.a, out), b = of_batch(&of.b, out);
-    const View bias = batched(bias_view(call, of.n), out), absent = us_view_absent();
+    const View bias = batched(bias_view(call, of.n), out);
     if (call->out->dtype == ACL_INT32) {
         return plan_integers(op, call, &a.view, &b.view, bias);
     }
-    const Mode mode = mode_of(call);
-    const bool adds_first = op_given(call->bias) && call->bias->dtype == ACL_INT32;
-    const bool adds_last = op_given(call->bias) && !adds_first;
-    const View row_scale = !op_given(call->row_scale) ? absent
-                           : mode != PLAIN            ? call->row_scale->view
-                                                      : turned(lines_of(call->row_scale, 1, of.m));
-    const View scale = mode == BLOCKS ? turned(call->scale->view) : lines_of(call->scale, of.groups, of.n);
-    const View offset = lines_of(call->offset, of.groups, of.n);
-    const View of_rows = batched(row_scale, out), of_columns = batched(scale, out), shifts = batched(offset, out);
-    const View shift = batched(lines_of(call->shift, 1, of.n), out);
-    const QuantizedProduct how = {.group = mode == PLAIN ? INT64_MAX : mode == BLOCKS ? BLOCK : DEPTH_GROUP,
-                                  .scale_columns = mode == BLOCKS ? BLOCK : 1, .packed_a = a.axis, .packed_b = b.axis};
-    const PlannedView views[] = {
-        {call->x1, VIEW_READ, &a.view},
-        {call->x2, VIEW_READ, &b.view},
-        {call->scale, VIEW_READ, &of_columns},
-        {call->out, VIEW_WRITE, NULL},
-        {call->bias, VIEW_READ, adds_first ? &bias : &absent},
-        {call->row_scale, VIEW_READ, &of_rows},
-        {call->offset, VIEW_READ, mode == PLAIN ? &absent : &shifts},
-        {call->shift, VIEW_READ, &shift},
-        {adds_last ? call->bias : call->offset, VIEW_READ, adds_last ? &bias : mode == PLAIN ? &shifts : &absent},
-    };
-    const size_t count = sizeof views / sizeof *views;
-    if (call->activation != NULL) {
-        const ActivatedProduct activated = {how, call->activation};
-        return op_plan_views(op, us_activated_product, &activated, sizeof activated, count, views);
-    }
-    return op_plan_views(op, us_quantized_product, &how, sizeof how, count, views);
+    return plan_numbers(op, call, &of, &a, &b, &bias);
 }
 
 aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *bias, float scale,

@@ -198,8 +198,18 @@ US_ALWAYS_INLINE void transpose_squares(char *to, int64_t to_row, const char *fr
     }
 }
 
-/* `tall` rows at a time, a constant: one or SQUARES squares. The last ones overlap the ones before. The next tile, which
- * continues the rows of `from`, is asked for meanwhile: so many rows at once are more than the processor follows by itself. */
+/* `tall` rows, a constant: one square or SQUARES. */
+US_ALWAYS_INLINE void transpose_at(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t tall, int size)
+{
+    if (tall > 16 / size) {
+        transpose_squares(to, to_row, from, from_row, size);
+    } else {
+        transpose_square(to, to_row, from, from_row, size);
+    }
+}
+
+/* `tall` rows at a time. The last ones overlap the ones before. The next tile, which continues the rows of `from`, is
+ * asked for meanwhile: so many rows at once are more than the processor follows by itself. */
 US_ALWAYS_INLINE void transpose_in_squares(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
                                            int64_t columns, int64_t tall, int size)
 {
@@ -211,25 +221,31 @@ US_ALWAYS_INLINE void transpose_in_squares(char *to, int64_t to_row, const char 
                 __builtin_prefetch(from + k * from_row + columns * size + ahead);
             }
         }
-        for (int64_t i = 0; i < columns; i += side) {
-            const int64_t c = smaller(i, columns - side);
-            char *square = to + c * to_row + r * size;
-            if (tall > side) {
-                transpose_squares(square, to_row, from + r * from_row + c * size, from_row, size);
-            } else {
-                transpose_square(square, to_row, from + r * from_row + c * size, from_row, size);
-            }
+        int64_t c = 0;
+        for (; c + side <= columns; c += side) {
+            transpose_at(to + c * to_row + r * size, to_row, from + r * from_row + c * size, from_row, tall, size);
+        }
+        if (c < columns) {
+            c = columns - side;
+            transpose_at(to + c * to_row + r * size, to_row, from + r * from_row + c * size, from_row, tall, size);
         }
     }
 }
 
-/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. */
-US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
-                                int size)
+/* Whether half the nearest cache, of 8 lines at each of 64 places, holds a line of so many rows. */
+static bool fit_the_cache(int64_t rows, int64_t row_bytes)
 {
-    const int64_t side = 16 / size;
-    if (rows >= side * SQUARES && columns >= side) {
-        transpose_in_squares(to, to_row, from, from_row, rows, columns, side * SQUARES, size);
+    const int64_t places_bytes = 64 * CACHE_LINE_BYTES, step = smaller(row_bytes & -row_bytes, places_bytes);
+    return rows * step <= 8 / 2 * places_bytes;
+}
+
+/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. */
+US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
+                                int64_t columns, int size)
+{
+    const int64_t side = 16 / size, tall = side * SQUARES;
+    if (rows >= tall && columns >= side && fit_the_cache(tall, from_row)) {
+        transpose_in_squares(to, to_row, from, from_row, rows, columns, tall, size);
     } else if (side > 1 && rows >= side && columns >= side) {
         transpose_in_squares(to, to_row, from, from_row, rows, columns, side, size);
     } else {

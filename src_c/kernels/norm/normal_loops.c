@@ -53,7 +53,9 @@ US_ALWAYS_INLINE float gradient_at(float slope, float unit, Means means)
 
 #include "kernels/norm/normal_types.inc"
 
-#define OF(type) {sum_moments_##type, find_normal_##type, sum_slopes_##type, find_gradient_##type}
+#define OF(type) \
+    {sum_moments_##type, find_normal_##type, sum_slopes_##type, find_gradient_##type, normal_columns_##type, \
+     gradient_columns_##type}
 
 const NormalLoops *us_normal_loops(DType dtype)
 {

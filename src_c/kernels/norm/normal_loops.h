@@ -41,6 +41,9 @@ typedef struct Ahead {
     int64_t bytes;
 } Ahead;
 
+/* Lines side by side: element j of line k is number j * NORMAL_COLUMNS + k. */
+enum { NORMAL_COLUMNS = 32 };
+
 /* x, y and gradients are of one type. */
 typedef struct NormalLoops {
     void (*sum_moments)(Moments *moments, const void *x, int64_t count, bool centred, Ahead read);
@@ -52,6 +55,11 @@ typedef struct NormalLoops {
     /* dx = (g - means.slope - u * means.product) * inverse */
     void (*find_gradient)(void *dx, const void *dy, const void *x, int64_t count, LineNumbers line, Parameters by,
                           Means means, Ahead written);
+    /* Lines side by side, in place: x becomes v, dy becomes dx. Sums for the parameters have LANES parts each. */
+    void (*normal_columns)(void *x, int64_t line, bool centred, double epsilon, Parameters by, double *means,
+                           double *inverses);
+    void (*gradient_columns)(void *dy, const void *x, int64_t line, bool centred, const float *means,
+                             const float *inverses, Parameters by, double *for_offset, double *for_scale);
 } NormalLoops;
 
 /* NULL: the type is none of float32, float16 and bfloat16. */

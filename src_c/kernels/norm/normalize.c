@@ -1,17 +1,19 @@
 #include "kernels/norm/normalize.h"
 
 #include "kernels/map/formulas.h"
+#include "kernels/move/copy_view.h"
 #include "kernels/norm/normal_loops.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 
 #include <math.h>
 #include <string.h>
 
 /* Elements handled at a time; elements of a piece of work; ranges of lines that form sums of their own for the parameters'
- * gradients; how far ahead is fetched. */
-enum { TILE = 1024, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6, AHEAD_BYTES = 2048 };
+ * gradients; how far ahead is fetched; lines of less bytes are turned into columns. */
+enum { TILE = 1024, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6, AHEAD_BYTES = 2048, SHORT_LINE = 512 };
 
 /* ---- operands ---- */
 
@@ -103,19 +105,22 @@ static Series series_of(const View *view)
     return series;
 }
 
-static float series_load(const Series *series, int64_t at)
+/* Statistics of NORMAL_COLUMNS lines are stored and loaded together. */
+static void store_statistics(const Series *series, int64_t at, int64_t count, const double *values)
 {
-    float value = 0;
-    us_axes_load(&series->axes, 0, series->view.data, series->view.dtype, at, 1, LANE_FLOAT, &value);
-    return value;
+    float rounded[NORMAL_COLUMNS];
+    for (int64_t i = 0; i < count; i++) {
+        rounded[i] = (float)values[i];
+    }
+    if (!us_view_is_absent(&series->view)) {
+        us_axes_store(&series->axes, 0, series->view.data, series->view.dtype, at, count, LANE_FLOAT, rounded);
+    }
 }
 
-static void series_store(const Series *series, int64_t at, double value)
+static void load_statistics(const Series *series, int64_t at, int64_t count, float *values)
 {
-    const float rounded = (float)value;
-    if (!us_view_is_absent(&series->view)) {
-        us_axes_store(&series->axes, 0, series->view.data, series->view.dtype, at, 1, LANE_FLOAT, &rounded);
-    }
+    memset(values, 0, NORMAL_COLUMNS * sizeof *values);
+    us_axes_load(&series->axes, 0, series->view.data, series->view.dtype, at, count, LANE_FLOAT, values);
 }
 
 /* A parameter as float32: `fallback` where it is absent. */
@@ -149,15 +154,30 @@ typedef struct Segment {
     Parameters by; /* from the first on */
 } Segment;
 
-static Segment segment_at(const Work *work, int64_t position, int64_t limit)
+/* Where elements stand among the parameters: what is left of the run, or of all parameters where each element has its
+ * own. A division for every segment would take as long as a short one. */
+typedef struct Cursor {
+    int64_t first, left;
+} Cursor;
+
+static Cursor cursor_at(const Normalize *norm, int64_t position)
+{
+    const int64_t run = norm->parameter_run, first = position / run % norm->parameter_count;
+    return (Cursor){first, run == 1 ? norm->parameter_count - first : run - position % run};
+}
+
+static Segment next_segment(const Work *work, Cursor *cursor, int64_t limit)
 {
     const Normalize *norm = &work->norm;
-    const int64_t first = position / norm->parameter_run % norm->parameter_count;
-    const int64_t left = norm->parameter_run == 1 ? norm->parameter_count - first
-                                                  : norm->parameter_run - position % norm->parameter_run;
-    limit = limit < TILE ? limit : TILE;
-    return (Segment){first, left < limit ? left : limit,
-                     {work->scale + first, work->offset + first, norm->parameter_run == 1}};
+    const bool each = norm->parameter_run == 1;
+    const int64_t first = cursor->first, count = smaller(cursor->left, smaller(limit, TILE));
+    cursor->left -= count;
+    cursor->first += each ? count : cursor->left == 0;
+    if (cursor->left == 0) {
+        cursor->left = each ? norm->parameter_count : norm->parameter_run;
+        cursor->first = cursor->first == norm->parameter_count ? 0 : cursor->first;
+    }
+    return (Segment){first, count, {work->scale + first, work->offset + first, each}};
 }
 
 static LineNumbers line_numbers(double mean, double inverse)
@@ -212,12 +232,57 @@ static int64_t end_of_range(const Work *work, int64_t range)
     return end < work->lines ? end : work->lines;
 }
 
+/* ---- short lines, side by side ---- */
+
+/* Whether elements of short lines are all that the loops see, and the lines have the same parameters: then ranges are of
+ * whole columns. */
+static bool turn_lines(Work *work, int k_bias, int k_other)
+{
+    const Normalize *norm = &work->norm;
+    const Tensors *tensors = &work->tensors;
+    const bool same = norm->parameter_count == 1 || (norm->parameter_run == 1 && norm->parameter_count == norm->line);
+    const int64_t bytes = norm->line * (int64_t)us_dtype_size(tensors->dtype);
+    const bool are_short = bytes < SHORT_LINE && work->lines >= NORMAL_COLUMNS;
+    const bool changes = is_given(tensors, IN_ADDED) || norm->factor != 1 || norm->activated ||
+                         (k_bias >= 0 && is_given(tensors, k_bias));
+    if (!same || !are_short || changes || !tensors->packed[IN_X] || !tensors->packed[k_other]) {
+        return false;
+    }
+    work->range_lines = ceiling(work->range_lines, NORMAL_COLUMNS) * NORMAL_COLUMNS;
+    work->ranges = ceiling(work->lines, work->range_lines);
+    return true;
+}
+
+static Parameters parameters_of_columns(const Work *work)
+{
+    return (Parameters){work->scale, work->offset, work->norm.parameter_run == 1};
+}
+
+/* `count` lines from a tensor side by side, and back. Lines that are not there are 0. */
+static void turn(const Work *work, int k, int64_t line, int64_t count, void *columns)
+{
+    const int64_t length = work->norm.line, size = (int64_t)us_dtype_size(work->tensors.dtype);
+    const int64_t row = NORMAL_COLUMNS * size;
+    if (count < NORMAL_COLUMNS) {
+        memset(columns, 0, (size_t)(length * row));
+    }
+    us_transpose(columns, row, place_of(&work->tensors, k, line * length), length * size, count, length, size);
+}
+
+static void turn_back(const Work *work, int k, int64_t line, int64_t count, const void *columns)
+{
+    const int64_t length = work->norm.line, size = (int64_t)us_dtype_size(work->tensors.dtype);
+    const int64_t row = NORMAL_COLUMNS * size;
+    us_transpose(place_of(&work->tensors, k, line * length), length * size, columns, row, length, count, size);
+}
+
 /* ---- forwards ---- */
 
 enum { FORWARD_BIAS = 2, FORWARD_SUM, FORWARD_Y };
 
 /* Tile by tile around one of its elements, then put together: in float64 nothing cancels that matters. */
-static LineNumbers find_statistics(const Work *work, int64_t line, const void *x)
+static LineNumbers find_statistics(const Work *work, int64_t line, const void *x, double *line_mean,
+                                   double *line_inverse)
 {
     const int64_t count = work->norm.line;
     double mean = 0, square = 0;
@@ -237,17 +302,17 @@ static LineNumbers find_statistics(const Work *work, int64_t line, const void *x
         square += (own > 0 || own != own ? own : 0) + away * away * (double)i * share;
     }
     const double inverse = 1 / sqrt(square / (double)count + work->norm.epsilon);
-    series_store(&work->mean, line, mean);
-    series_store(&work->inverse, line, inverse);
+    *line_mean = mean;
+    *line_inverse = inverse;
     return line_numbers(mean, inverse);
 }
 
-static void write_line(const Work *work, int64_t begin, const void *x, LineNumbers numbers)
+static void write_line(const Work *work, int64_t begin, const void *x, LineNumbers numbers, Cursor *cursor)
 {
     const Tensors *tensors = &work->tensors;
     float tile[TILE];
     for (int64_t i = 0; i < work->norm.line;) {
-        const Segment at = segment_at(work, begin + i, work->norm.line - i);
+        const Segment at = next_segment(work, cursor, work->norm.line - i);
         void *y = tensors->packed[FORWARD_Y] ? (void *)place_of(tensors, FORWARD_Y, begin + i) : tile;
         work->loops->find_normal(y, element(tensors, x, i), at.count, numbers, at.by,
                                  ahead_of(tensors, FORWARD_Y, begin + i));
@@ -261,6 +326,22 @@ static void write_line(const Work *work, int64_t begin, const void *x, LineNumbe
     }
 }
 
+static void normalize_lines(const Work *work, int64_t first, int64_t lines, float *space, Cursor *cursor)
+{
+    double means[NORMAL_COLUMNS], inverses[NORMAL_COLUMNS];
+    for (int64_t k = 0; k < lines; k++) {
+        const int64_t line = first + k, begin = line * work->norm.line;
+        const void *x = line_of_input(work, FORWARD_BIAS, begin, space);
+        const LineNumbers numbers = find_statistics(work, line, x, &means[k], &inverses[k]);
+        if (is_given(&work->tensors, FORWARD_SUM)) {
+            store(&work->tensors, FORWARD_SUM, begin, work->norm.line, x);
+        }
+        write_line(work, begin, x, numbers, cursor);
+    }
+    store_statistics(&work->mean, first, lines, means);
+    store_statistics(&work->inverse, first, lines, inverses);
+}
+
 static void normalize_range(void *context, int64_t range)
 {
     Work *work = context;
@@ -269,16 +350,29 @@ static void normalize_range(void *context, int64_t range)
         __atomic_store_n(&work->out_of_memory, true, __ATOMIC_RELAXED);
         return;
     }
-    for (int64_t line = range * work->range_lines; line < end_of_range(work, range); line++) {
-        const int64_t begin = line * work->norm.line;
-        const void *x = line_of_input(work, FORWARD_BIAS, begin, space);
-        const LineNumbers numbers = find_statistics(work, line, x);
-        if (is_given(&work->tensors, FORWARD_SUM)) {
-            store(&work->tensors, FORWARD_SUM, begin, work->norm.line, x);
-        }
-        write_line(work, begin, x, numbers);
+    const int64_t first = range * work->range_lines, end = end_of_range(work, range);
+    Cursor cursor = cursor_at(&work->norm, first * work->norm.line);
+    for (int64_t line = first; line < end; line += NORMAL_COLUMNS) {
+        normalize_lines(work, line, smaller(end - line, NORMAL_COLUMNS), space, &cursor);
     }
     us_scratch_give_back(space);
+}
+
+static void normalize_columns(void *context, int64_t range)
+{
+    Work *work = context;
+    _Alignas(64) char columns[NORMAL_COLUMNS * SHORT_LINE];
+    double means[NORMAL_COLUMNS], inverses[NORMAL_COLUMNS];
+    const int64_t end = end_of_range(work, range);
+    for (int64_t line = range * work->range_lines; line < end; line += NORMAL_COLUMNS) {
+        const int64_t count = smaller(end - line, NORMAL_COLUMNS);
+        turn(work, IN_X, line, count, columns);
+        work->loops->normal_columns(columns, work->norm.line, work->norm.centred, work->norm.epsilon,
+                                    parameters_of_columns(work), means, inverses);
+        turn_back(work, FORWARD_Y, line, count, columns);
+        store_statistics(&work->mean, line, count, means);
+        store_statistics(&work->inverse, line, count, inverses);
+    }
 }
 
 static Work work_of(const Normalize *norm, int64_t elements)
@@ -323,7 +417,8 @@ KernelStatus us_normalize(const View *views, const void *attributes)
     work.offset = parameters + count;
     work.mean = series_of(&views[7]);
     work.inverse = series_of(&views[8]);
-    run_ranges(&work, normalize_range);
+    const bool turns = !is_given(&work.tensors, FORWARD_SUM) && turn_lines(&work, FORWARD_BIAS, FORWARD_Y);
+    run_ranges(&work, turns ? normalize_columns : normalize_range);
     us_scratch_give_back(parameters);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
@@ -333,7 +428,8 @@ KernelStatus us_normalize(const View *views, const void *attributes)
 enum { BACKWARD_DY = 2, BACKWARD_PASSED, BACKWARD_FIRST, BACKWARD_SECOND };
 
 /* dy of a line, times the activation's slope. */
-static const void *line_of_slopes(const Work *work, int64_t begin, const void *x, LineNumbers numbers, float *space)
+static const void *line_of_slopes(const Work *work, int64_t begin, const void *x, LineNumbers numbers, float *space,
+                                  Cursor cursor)
 {
     const Tensors *tensors = &work->tensors;
     if (tensors->packed[BACKWARD_DY] && !work->norm.activated) {
@@ -341,7 +437,7 @@ static const void *line_of_slopes(const Work *work, int64_t begin, const void *x
     }
     load(tensors, BACKWARD_DY, begin, work->norm.line, space);
     for (int64_t i = 0; work->norm.activated && i < work->norm.line;) {
-        const Segment at = segment_at(work, begin + i, work->norm.line - i);
+        const Segment at = next_segment(work, &cursor, work->norm.line - i);
         float tile[TILE];
         work->loops->find_normal(tile, element(tensors, x, i), at.count, numbers, at.by,
                                  ahead_of(tensors, BACKWARD_FIRST, begin + i));
@@ -371,13 +467,14 @@ static void store_gradient(const Work *work, int64_t begin, int64_t count, float
 }
 
 /* What is subtracted from the gradient of a line. */
-static Means sum_line(const Work *work, int64_t begin, const void *x, const void *dy, LineNumbers numbers, double *partial)
+static Means sum_line(const Work *work, int64_t begin, const void *x, const void *dy, LineNumbers numbers,
+                      double *partial, Cursor *cursor)
 {
     const Tensors *tensors = &work->tensors;
     const int64_t count = work->norm.line;
     Slopes slopes = {.for_offset = NULL};
     for (int64_t i = 0; i < count;) {
-        const Segment at = segment_at(work, begin + i, count - i);
+        const Segment at = next_segment(work, cursor, count - i);
         const Ahead read[] = {ahead_of(tensors, IN_X, begin + i), ahead_of(tensors, BACKWARD_DY, begin + i)};
         slopes.for_offset = partial + at.first;
         slopes.for_scale = slopes.for_offset + work->norm.parameter_count;
@@ -388,18 +485,18 @@ static Means sum_line(const Work *work, int64_t begin, const void *x, const void
                    (float)(us_sum_of_parts(slopes.products) / (double)count)};
 }
 
-static void differentiate_line(const Work *work, int64_t line, float *spaces, double *partial)
+static void differentiate_line(const Work *work, int64_t line, LineNumbers numbers, float *spaces, double *partial,
+                               Cursor *cursor)
 {
     const Tensors *tensors = &work->tensors;
     const int64_t count = work->norm.line, begin = line * count;
-    const double mean = work->norm.centred ? (double)series_load(&work->mean, line) : 0;
-    const LineNumbers numbers = line_numbers(mean, (double)series_load(&work->inverse, line));
+    Cursor again = *cursor;
     const void *x = line_of_input(work, -1, begin, spaces);
-    const void *dy = line_of_slopes(work, begin, x, numbers, spaces + count);
-    const Means means = sum_line(work, begin, x, dy, numbers, partial);
+    const void *dy = line_of_slopes(work, begin, x, numbers, spaces + count, *cursor);
+    const Means means = sum_line(work, begin, x, dy, numbers, partial, cursor);
     float tile[TILE];
     for (int64_t i = 0; work->wants_input && i < count;) {
-        const Segment at = segment_at(work, begin + i, count - i);
+        const Segment at = next_segment(work, &again, count - i);
         void *dx = work->stores_directly ? (void *)place_of(tensors, BACKWARD_FIRST, begin + i) : tile;
         work->loops->find_gradient(dx, element(tensors, dy, i), element(tensors, x, i), at.count, numbers, at.by, means,
                                    ahead_of(tensors, BACKWARD_FIRST, begin + i));
@@ -408,6 +505,15 @@ static void differentiate_line(const Work *work, int64_t line, float *spaces, do
         }
         i += at.count;
     }
+}
+
+/* `means` stay as they are where nothing is centred. */
+static void load_line_numbers(const Work *work, int64_t line, int64_t count, float *means, float *inverses)
+{
+    if (work->norm.centred) {
+        load_statistics(&work->mean, line, count, means);
+    }
+    load_statistics(&work->inverse, line, count, inverses);
 }
 
 static void differentiate_range(void *context, int64_t range)
@@ -421,10 +527,40 @@ static void differentiate_range(void *context, int64_t range)
     }
     double *partial = work->partial + 2 * range * parameters;
     memset(partial, 0, 2 * (size_t)parameters * sizeof *partial);
-    for (int64_t line = range * work->range_lines; line < end_of_range(work, range); line++) {
-        differentiate_line(work, line, spaces, partial);
+    const int64_t first = range * work->range_lines, end = end_of_range(work, range);
+    Cursor cursor = cursor_at(&work->norm, first * work->norm.line);
+    float means[NORMAL_COLUMNS] = {0}, inverses[NORMAL_COLUMNS];
+    for (int64_t line = first, k = 0; line < end; line++, k = (k + 1) % NORMAL_COLUMNS) {
+        if (k == 0) {
+            load_line_numbers(work, line, smaller(end - line, NORMAL_COLUMNS), means, inverses);
+        }
+        differentiate_line(work, line, (LineNumbers){means[k], 0, inverses[k]}, spaces, partial, &cursor);
     }
     us_scratch_give_back(spaces);
+}
+
+static void differentiate_columns(void *context, int64_t range)
+{
+    Work *work = context;
+    const int64_t parameters = work->norm.parameter_count, end = end_of_range(work, range);
+    _Alignas(64) char x[NORMAL_COLUMNS * SHORT_LINE], dy[NORMAL_COLUMNS * SHORT_LINE];
+    double parts[2 * SHORT_LINE / sizeof(uint16_t)][LANES];
+    float means[NORMAL_COLUMNS] = {0}, inverses[NORMAL_COLUMNS];
+    memset(parts, 0, 2 * (size_t)parameters * sizeof *parts);
+    for (int64_t line = range * work->range_lines; line < end; line += NORMAL_COLUMNS) {
+        const int64_t count = smaller(end - line, NORMAL_COLUMNS);
+        turn(work, IN_X, line, count, x);
+        turn(work, BACKWARD_DY, line, count, dy);
+        load_line_numbers(work, line, count, means, inverses);
+        work->loops->gradient_columns(dy, x, work->norm.line, work->norm.centred, means, inverses,
+                                      parameters_of_columns(work), parts[0], parts[parameters]);
+        if (work->wants_input) {
+            turn_back(work, BACKWARD_FIRST, line, count, dy);
+        }
+    }
+    for (int64_t i = 0; i < 2 * parameters; i++) {
+        work->partial[2 * range * parameters + i] = us_sum_of_parts(parts[i]);
+    }
 }
 
 /* The ranges' sums, one after the other. */
@@ -478,6 +614,10 @@ KernelStatus us_normalize_backward(const View *views, const void *attributes)
         return KERNEL_OK;
     }
     choose_ranges(&work);
+    work.stores_directly = work.tensors.packed[BACKWARD_FIRST] && work.norm.factor == 1 &&
+                           us_view_is_absent(&views[3]) && us_view_is_absent(&views[9]);
+    work.wants_input = !us_view_is_absent(&views[8]) || !us_view_is_absent(&views[9]);
+    const bool turns = (work.stores_directly || !work.wants_input) && turn_lines(&work, -1, BACKWARD_DY);
     const size_t sums = us_scratch_bytes(us_scratch_count(count, work.ranges + 1), 2 * sizeof(double));
     char *cursor = us_scratch_take(sums + 2 * us_scratch_bytes(count, sizeof(float))), *block = cursor;
     if (block == NULL) {
@@ -492,10 +632,7 @@ KernelStatus us_normalize_backward(const View *views, const void *attributes)
     work.offset = offset;
     work.mean = series_of(&views[6]);
     work.inverse = series_of(&views[7]);
-    work.stores_directly = work.tensors.packed[BACKWARD_FIRST] && work.norm.factor == 1 &&
-                           us_view_is_absent(&views[3]) && us_view_is_absent(&views[9]);
-    work.wants_input = !us_view_is_absent(&views[8]) || !us_view_is_absent(&views[9]);
-    run_ranges(&work, differentiate_range);
+    run_ranges(&work, turns ? differentiate_columns : differentiate_range);
     if (!work.out_of_memory) {
         store_sums(&work, &views[11], 0);
         store_sums(&work, &views[10], count);

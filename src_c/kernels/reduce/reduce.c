@@ -8,11 +8,11 @@
 
 /* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost,
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
- * than FEW_UNITS units each is cut into chunks of its elements; units of indices are INDEXED_COLUMNS wide, for long columns:
- * the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows of less than SHORT_ROW
- * bytes are turned into columns, or than SHORT_FOLDED_ROW where rows are folded as they lie, or than SHORT_INDEXED_ROW where an
- * index is looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR elements, which
- * are still in the cache. */
+ * than FEW_UNITS units each is cut into chunks of its elements; units of indices are INDEXED_COLUMNS wide, for long
+ * columns: the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows of less
+ * than SHORT_ROW bytes are turned into columns, or than SHORT_FOLDED_ROW where rows are folded as they lie, or than
+ * SHORT_INDEXED_ROW where an index is looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is
+ * looked for among NEAR elements, which are still in the cache. */
 enum {
     COLUMNS = 1024,
     INDEXED_COLUMNS = 128,
@@ -99,15 +99,16 @@ static void choose_reduction(ReduceWork *work, const Reduction *reduction)
     work->has_b = reduction->outputs > 1;
 }
 
-/* Outputs of a few neighbours whose elements lie together, one such block behind the other: the blocks are the columns. */
+/* Outputs of a few neighbours whose elements lie together, one such block behind the other: blocks are the columns. */
 static void turn_blocks(ReduceWork *work)
 {
     Axes *kept = &work->kept;
     const int32_t last = kept->rank - 1;
     const int64_t run = kept->shape[last];
     work->turned_runs = 1;
-    if (last == 0 || !work->in_place || work->reduced.rank != 1 || run == 1 || run >= LANES || kept->strides[0][last] != 1 ||
-        work->reduced.strides[0][0] != run || kept->shape[last - 1] < LANES || work->elements >= TURNED_BLOCK / run) {
+    const bool are_blocks = last > 0 && work->in_place && work->reduced.rank == 1 && run > 1 &&
+                            kept->strides[0][last] == 1 && work->reduced.strides[0][0] == run;
+    if (!are_blocks || run >= LANES || kept->shape[last - 1] < LANES || work->elements >= TURNED_BLOCK / run) {
         return;
     }
     work->turned_runs = run;
@@ -168,7 +169,8 @@ static void cut(ReduceWork *work)
     work->chunks = ceiling(elements, work->chunk_elements);
 }
 
-/* The outputs of a unit: number of the first one, runs and how many neighbours each. States of a run begin at whole LANES. */
+/* The outputs of a unit: number of the first one, runs and how many neighbours each. States of a run begin at whole
+ * LANES. */
 typedef struct Unit {
     int64_t first, runs, columns;
 } Unit;
@@ -354,7 +356,8 @@ static void store_output(const ReduceWork *work, const Unit *unit, int k, const 
     const View *out = &work->outputs[k];
     const int32_t last = work->kept.rank - 1;
     const int64_t size = (int64_t)us_dtype_size(out->dtype), stride = work->kept.strides[1 + k][last];
-    const int64_t between = last > 0 ? work->kept.strides[1 + k][last - 1] : 0, step = whole_lanes(unit->columns) * size;
+    const int64_t between = last > 0 ? work->kept.strides[1 + k][last - 1] : 0;
+    const int64_t step = whole_lanes(unit->columns) * size;
     const DType result = k == 1 && work->call->reduction->values != NULL ? out->dtype : work->call->result;
     Wide rounded, converted;
     us_convert(rounded.bytes, result, values, work->wide, states_of(unit));

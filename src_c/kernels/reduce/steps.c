@@ -149,8 +149,8 @@ bool us_reduce_takes_turned(const ReduceWork *work)
            work->reduced.strides[0][0] == work->turned_runs && (work->turned_runs > 1 || work->elements > 1);
 }
 
-/* `count` elements of each column to as many rows of `width`. Where they are less than a square has, elements behind them are
- * turned, too, as long as there are any. */
+/* `count` elements of each column to as many rows of `width`. Where they are less than a square has, elements behind
+ * them are turned, too, as long as there are any. */
 static void turn(const ReduceWork *work, const char *from, int64_t columns, int64_t count, int64_t width, char *to)
 {
     const int64_t size = work->size, stride = work->kept.strides[0][work->kept.rank - 1] * size, row = width * size;
@@ -225,7 +225,8 @@ static bool joins_rows(const ReduceWork *work, int64_t columns)
            work->reduced.strides[0][work->reduced.rank - 1] == columns;
 }
 
-/* How many rows can be read to the end of whole LANES: what is behind the last column is a row's, and of no state that counts. */
+/* How many rows can be read to the end of whole LANES: what is behind the last column is a row's, and of no state that
+ * counts. */
 static int64_t rows_of_whole_lanes(const ReduceWork *work, const char *from, int64_t rows, int64_t columns)
 {
     const int64_t along = work->reduced.strides[0][work->reduced.rank - 1];

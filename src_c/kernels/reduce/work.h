@@ -63,8 +63,8 @@ void us_reduce_take_row(const ReduceWork *work, const char *row, int64_t begin, 
 void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t columns, int64_t begin, int64_t end,
                             const char *guess, char *a, char *b);
 
-/* The same of columns whose elements lie together, alone or in turns with those of others (`runs`): squares of them are turned.
- * And whether they do. */
+/* The same of columns whose elements lie together, alone or in turns with those of others (`runs`): squares of them are
+ * turned. And whether they do. */
 bool us_reduce_takes_turned(const ReduceWork *work);
 void us_reduce_step_turned(const ReduceWork *work, const char *first, int64_t runs, int64_t columns, int64_t begin,
                            int64_t end, const ReduceStates *states);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. Lines of up to TURNED_LENGTH, and
- * groups of a few lines that take turns in memory, are turned into columns: so many that TURNED_ROWS of each fit a tile. A few
- * groups are scanned as they lie. */
+/* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. Lines of up to
+ * TURNED_LENGTH, and groups of a few lines that take turns in memory, are turned into columns: so many that TURNED_ROWS
+ * of each fit a tile. A few groups are scanned as they lie. */
 enum {
     COLUMNS = 1024,
     TURNED_LENGTH = 256,
@@ -98,12 +98,13 @@ static const char *load(const Work *work, char *place, const Part *part, Tile *e
 {
     const DType compute = work->call->compute, dtype = work->views[0].dtype;
     const int64_t count = part->rows * part->width;
-    const bool is_ready = dtype == compute && compute == work->array, in_groups = work->together > 1;
-    if (is_ready && in_groups && !work->turned) {
+    const bool is_ready = dtype == compute && compute == work->array;
+    if (is_ready && work->together > 1 && !work->turned) {
         *steps = part->steps;
         return place;
     }
-    if (is_ready && !work->turned && part->lines == part->width && (work->by_columns ? across(work, 0) : work->along[0]) == 1) {
+    const bool neighbours = (work->by_columns ? across(work, 0) : work->along[0]) == 1;
+    if (is_ready && !work->turned && part->lines == part->width && neighbours) {
         *steps = work->by_columns ? (ScanSteps){work->along[0], 1} : (ScanSteps){1, across(work, 0)};
         return place;
     }
@@ -240,7 +241,8 @@ static void form_groups(Work *work)
 /* Whether lines by themselves are short and many, or groups many. */
 static bool are_turned(const Work *work)
 {
-    bool neighbours = work->kept.shape[work->kept.rank - 1] >= LANES && (work->together > 1 || work->length <= TURNED_LENGTH);
+    const int64_t lines = work->kept.shape[work->kept.rank - 1];
+    bool neighbours = lines >= LANES && (work->together > 1 || work->length <= TURNED_LENGTH);
     for (int k = 0; k <= work->call->outputs; k++) {
         neighbours &= work->along[k] == work->together;
     }
@@ -262,6 +264,16 @@ static void take_axis(Work *work)
     }
 }
 
+/* Of a unit: lines, or groups of them. */
+static int64_t most_lines(const Work *work)
+{
+    const int64_t turned = TILE_ELEMENTS / (smaller(work->length, TURNED_ROWS) * work->together) / LANES * LANES;
+    if (work->turned) {
+        return larger(turned, LANES);
+    }
+    return work->by_columns ? COLUMNS : work->together > 1 ? 1 : SCAN_LINES;
+}
+
 KernelStatus us_scan(const View *views, const void *attributes)
 {
     const ScanCall *call = attributes;
@@ -280,9 +292,7 @@ KernelStatus us_scan(const View *views, const void *attributes)
     const int64_t run = work.kept.shape[work.kept.rank - 1], group = work.together * work.length;
     const int64_t beside = llabs(across(&work, 1));
     work.by_columns = work.turned || (work.together == 1 && run > 1 && beside < llabs(work.along[1]));
-    const int64_t turned = TILE_ELEMENTS / (smaller(work.length, TURNED_ROWS) * work.together) / LANES * LANES;
-    const int64_t lines = work.turned ? larger(turned, LANES) : work.by_columns ? COLUMNS : work.together > 1 ? 1 : SCAN_LINES;
-    work.unit_lines = smaller(run, lines);
+    work.unit_lines = smaller(run, most_lines(&work));
     work.units_per_run = (run + work.unit_lines - 1) / work.unit_lines;
     work.units = elements / group / run * work.units_per_run;
     work.units_per_piece = PIECE_ELEMENTS / (work.unit_lines * group) + 1;

@@ -13,8 +13,8 @@
 
 /* `rows` elements of each of `width` lines, the first of them number `position`; `a`, `b`: states of the lines. Values
  * before (exclusive) or after each element go to `to_a` and `to_b`, which are of the states' type. Lines are either
- * columns side by side (to.column is 1), whole LANES of them or, where they are few, without padding; or they follow each other
- * in memory (to.row is 1). */
+ * columns side by side (to.column is 1), whole LANES of them or, where they are few, without padding; or they follow
+ * each other in memory (to.row is 1). */
 enum { SCAN_LINES = 4 }; /* that follow each other, at most: one alone waits for every sum */
 typedef struct ScanSteps {
     int64_t row, column; /* elements from a row to the next, from a line to the next */

@@ -17,12 +17,12 @@
 enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 
 /* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are
- * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW are
- * handled as columns, which fill the vectors. PIECE is the least worth of parallel work.
- * Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES: runs of memory would
- * get too short. Where nothing is kept of whole groups they are RUN_COLUMNS wide. */
+ * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW elements,
+ * or SHORT_TURNED_ROW bytes of one type, are handled as columns, which fill the vectors. PIECE is the least worth of
+ * parallel work. Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES:
+ * runs of memory would get too short. Where nothing is kept of whole groups they are RUN_COLUMNS wide. */
 enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
-       PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
+       SHORT_TURNED_ROW = 512, PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
        COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, RUN_COLUMNS = 256, BLOCKS_OF_THREAD = 4,
        BLOCKED_GROUP = 1024, BLOCKED_BYTES = 16 << 20, BLOCK_ROWS = 32, PIECES_WANTED = 32, NEIGHBOURS = 8 };
 
@@ -434,7 +434,9 @@ static bool chooses_columns(const Plan *plan, bool one_type)
     if (one_type && has_unit_stride(plan, &plan->other_axes)) {
         return plan->group == 1 || !has_unit_stride(plan, &plan->group_axes);
     }
-    const bool is_short = plan->group < SHORT_ROW || (!has_unit_stride(plan, &plan->group_axes) && plan->group < PIECE);
+    const bool are_rows = has_unit_stride(plan, &plan->group_axes);
+    const int64_t turned = SHORT_TURNED_ROW / (int64_t)us_dtype_size(plan->views[0]->dtype);
+    const bool is_short = plan->group < (!are_rows ? PIECE : one_type ? turned : SHORT_ROW);
     return is_short && plan->other_axes.shape[plan->other_axes.rank - 1] >= LANES;
 }
 
