@@ -272,24 +272,30 @@ static Reach reach_of(const Places *places, const PlacePiece *part)
 }
 
 /* Positions of a line; how many: up to the first index that us_place_line leaves to others. */
-static int64_t add_line(const DenseRun *run, PlaceLine line)
+static int64_t add_line(const DenseRun *run, PlaceLine *line)
 {
     const Indexing *call = run->places->call;
-    const bool multiplies = call->action == INDEX_MULTIPLY;
+    const bool multiplies = call->action == INDEX_MULTIPLY, real = run->lane == LANE_DOUBLE;
     _Alignas(64) char values[SLICE_TILE * sizeof(uint64_t)];
-    line.count = line.count < SLICE_TILE ? line.count : SLICE_TILE;
-    us_place_line_ask(&line, us_dtype_size(run->places->other.dtype));
-    us_lane_load(run->lane, values, line.other, run->places->other.dtype, line.other_step, line.count);
+    char *const other = line->other;
+    const int64_t other_step = line->other_step, ahead_other = line->ahead_other, whole = line->count;
+    line->count = smaller(whole, SLICE_TILE);
+    us_place_line_ask(line, us_dtype_size(run->places->other.dtype));
+    us_lane_load(run->lane, values, other, run->places->other.dtype, other_step, line->count);
     if (call->scales) {
-        scale(run->lane, values, line.count, call->value);
+        scale(run->lane, values, line->count, call->value);
     }
-    line.other = values;
-    line.other_step = 1;
-    line.ahead_other = 0;
-    if (run->lane == LANE_DOUBLE) {
-        return us_place_line(&line, multiplies ? LINE_MULTIPLY : LINE_ADD, sizeof(double));
-    }
-    return us_place_line(&line, multiplies ? LINE_MULTIPLY_INTEGERS : LINE_ADD_INTEGERS, sizeof(uint64_t));
+    line->other = values;
+    line->other_step = 1;
+    line->ahead_other = 0;
+    const LineAction action = real ? (multiplies ? LINE_MULTIPLY : LINE_ADD)
+                                   : (multiplies ? LINE_MULTIPLY_INTEGERS : LINE_ADD_INTEGERS);
+    const int64_t count = us_place_line(line, action, sizeof(uint64_t));
+    line->other = other;
+    line->other_step = other_step;
+    line->ahead_other = ahead_other;
+    line->count = whole;
+    return count;
 }
 
 static void combine_at(Lane lane, bool multiplies, void *all, const int64_t *offsets, const void *values, int64_t count)
@@ -328,7 +334,7 @@ static bool add_dense(const DenseRun *run, const PlacePiece *part, const Reach *
         if (by_lines && !us_place_line_next(&line, count)) {
             line = us_place_line_at(&reach->places, outer, data, part->index_data[0], begin);
         }
-        count = by_lines ? add_line(run, line) : 0;
+        count = by_lines ? add_line(run, &line) : 0;
         if (count > 0) {
             continue;
         }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Positions for which memory is asked together; how many positions ahead a far place is asked for; bytes of the tensor that
- * stay in the first-level cache; positions of a long line. */
-enum { CHUNK = 16, AHEAD = 16, NEAR_BYTES = 16 * 1024, LONG_LINE = 256 };
+ * stay in the first-level cache. */
+enum { CHUNK = 16, AHEAD = 16, NEAR_BYTES = 16 * 1024 };
 
 US_ALWAYS_INLINE uint64_t index_at(const void *indices, bool narrow, int64_t position)
 {
@@ -169,6 +169,19 @@ static int64_t ahead_of_row(const Axes *outer, int64_t bytes, int64_t element)
     return last == 0 || bytes <= 0 ? 0 : (READ_AHEAD_BYTES / bytes + 1) * outer->strides[PLACE_TENSOR][last - 1] * element;
 }
 
+/* Of short lines. Where they are long there is little to gain, and stores hold up the reads of a line that begins at once. */
+static void find_next(PlaceLine *line, const Axes *outer, int64_t begin, int64_t element, int64_t other_element,
+                      int64_t index_element)
+{
+    const int32_t before = outer->rank - 2;
+    if (line->count == outer->shape[before + 1]) {
+        line->lines = outer->shape[before] - 1 - begin / line->count % outer->shape[before];
+        line->next_tensor = outer->strides[PLACE_TENSOR][before] * element;
+        line->next_other = outer->strides[PLACE_OTHER][before] * other_element;
+        line->next_index = outer->strides[PLACE_INDEX][before] * index_element;
+    }
+}
+
 PlaceLine us_place_line_at(const Places *places, const Axes *outer, char *const *data, const void *index_data, int64_t begin)
 {
     const int32_t last = outer->rank - 1;
@@ -178,10 +191,8 @@ PlaceLine us_place_line_at(const Places *places, const Axes *outer, char *const 
     const DType dtype = places->axes[0].index.dtype;
     const int64_t index_element = dtype == DTYPE_INT32 ? (int64_t)sizeof(int32_t) : (int64_t)sizeof(int64_t);
     int64_t at[PLACE_INDEX + 1] = {0}, rest = begin; /* of the three operands: one division for all of them */
-    int64_t place[VIEW_RANK_LIMIT + 1] = {0};
     for (int32_t d = last; d >= 0; d--) {
         const int64_t before = d > 0 ? rest / outer->shape[d] : 0, step = rest - before * outer->shape[d];
-        place[d] = step;
         for (int operand = PLACE_TENSOR; operand <= PLACE_INDEX; operand++) {
             at[operand] += step * outer->strides[operand][d];
         }
@@ -195,18 +206,14 @@ PlaceLine us_place_line_at(const Places *places, const Axes *outer, char *const 
         .far = is_far(places),
         .tensor_step = outer->strides[PLACE_TENSOR][last],
         .other_step = outer->strides[PLACE_OTHER][last],
-        .count = outer->shape[last] - place[last],
+        .count = outer->shape[last] - begin % outer->shape[last],
         .ahead_index = ahead_of(outer, PLACE_INDEX, index_element),
         .ahead_other = ahead_of(outer, PLACE_OTHER, other_element),
         .ahead_tensor = axis.stride == 1 ? ahead_of_row(outer, bytes, element) : 0,
         .axis = axis,
     };
-    /* Where lines are long there is little to gain; far stores hold up the reads of a line that begins at once. */
-    if (last > 0 && place[last] == 0 && line.count <= LONG_LINE && !line.far) {
-        line.lines = outer->shape[last - 1] - 1 - place[last - 1];
-        line.next_tensor = outer->strides[PLACE_TENSOR][last - 1] * element;
-        line.next_other = outer->strides[PLACE_OTHER][last - 1] * other_element;
-        line.next_index = outer->strides[PLACE_INDEX][last - 1] * index_element;
+    if (last > 0 && outer->shape[last] < LEAST_FAR_LINE) {
+        find_next(&line, outer, begin, element, other_element, index_element);
     }
     return line;
 }
