@@ -247,13 +247,13 @@ void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t c
         const char *from = first + run.offset * work->size;
         int64_t done = joins ? step_joined_rows(work, from, columns, run.length, a, b) : 0;
         from += done * along * work->size;
-        const int64_t whole = neighbours ? rows_of_whole_lanes(work, from, run.length - done, columns) : 0;
-        if (whole > 0) {
-            ReducePanel panel = panel_of(whole, whole_lanes(columns), along, position + done);
+        const int64_t whole = neighbours ? done + rows_of_whole_lanes(work, from, run.length - done, columns) : done;
+        for (int64_t rows; done < whole; done += rows) { /* a group of rows at a time is faster than all of wide ones */
+            rows = smaller(whole - done, REDUCE_ROWS);
+            ReducePanel panel = panel_of(rows, whole_lanes(columns), along, position + done);
             panel.fetched |= fetches && llabs(along) > columns;
             step(work, &panel, from, guess, a, b);
-            from += whole * along * work->size;
-            done += whole;
+            from += rows * along * work->size;
         }
         if (done < run.length) {
             gather_columns(work, from, run.length - done, along, position + done, columns, guess, a, b);
