@@ -386,7 +386,8 @@ def test_narrow_rows_are_added(kind, dtype):
         sums = start.astype(np.float64 if dtype.kind == "f" else np.int64)
         np.add.at(sums, index, rows.astype(sums.dtype))
         for index_kind in ("I64", "I32"):
-            arguments = {"self": tensor(start, kind), "dim": 0, "index": tensor(index, index_kind), "source": tensor(rows, kind)}
+            arguments = {"self": tensor(start, kind), "dim": 0, "index": tensor(index, index_kind),
+                         "source": tensor(rows, kind)}  # fmt: skip
             found = call("IndexAdd", alpha=1, out=empty(start.shape, kind), **arguments)
             with np.errstate(over="ignore"):  # infinity in float16
                 expected = sums.astype(dtype).astype(np.float64)

@@ -418,9 +418,10 @@ typedef struct RowNumbers {
 static RowSum rows_of(const Places *places, const PlaceAxes *axes, const View *index)
 {
     const DType dtype = places->tensor.dtype;
-    return (RowSum){.out = places->tensor.data, .rows = places->other.data, .index = index, .targets = places->axes[0].axis.size,
-                    .width = axes->inner_count, .dtype = dtype, .wraps = us_lane_of(us_wide_dtype(dtype)) == LANE_INT64 ||
-                                                                         us_lane_of(us_wide_dtype(dtype)) == LANE_UINT64};
+    const Lane lane = us_lane_of(us_wide_dtype(dtype));
+    return (RowSum){.out = places->tensor.data, .rows = places->other.data, .index = index, .width = axes->inner_count,
+                    .targets = places->axes[0].axis.size, .dtype = dtype,
+                    .wraps = lane == LANE_INT64 || lane == LANE_UINT64};
 }
 
 /* Whether the slices are such rows, which us_add_rows adds in the same type and order. */

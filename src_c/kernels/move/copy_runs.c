@@ -31,7 +31,7 @@ void us_copy_runs(const Runs *runs)
         copy_all(*runs, bytes, SMALL_PART / 4);
     } else if (bytes >= 2) {
         copy_all(*runs, bytes, 2);
-    } else {
+    } else if (bytes == 1) {
         copy_all(*runs, bytes, 1);
     }
 }

@@ -121,7 +121,8 @@ static int64_t copy_short_runs(const Move *move, Place *place, int64_t limit)
     return runs.groups * runs.count;
 }
 
-/* `count` elements of a run from `first` on; or whole runs, as many of up to `limit` as the axis before has. How many elements. */
+/* `count` elements of a run from `first` on; or whole runs, as many of up to `limit` as the axis before has. How many
+ * elements. */
 static int64_t copy_long_runs(const Move *move, Place *place, int64_t first, int64_t count, int64_t limit)
 {
     const int inner = move->rank - 2;
@@ -432,7 +433,8 @@ void us_copy_view(const View *to, const View *from)
     if (us_weave(&move)) {
         return;
     }
-    if (cut_into_tiles(&tiled) && (tiled.side_groups * tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
+    if (cut_into_tiles(&tiled) &&
+        (tiled.side_groups * tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
         tiled.past = tiled.count >= PAST_BYTES / tiled.element;
         us_parallel((tiled.tiles + TILES_OF_PIECE - 1) / TILES_OF_PIECE, copy_tiles, &tiled);
         return;

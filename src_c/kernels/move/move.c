@@ -73,7 +73,8 @@ static char *row_at(const View *view, int64_t row)
 }
 
 /* Columns first … end - 1 of a row, steps and size in bytes; `from_step` 0: one element for all of them. */
-static void put_columns(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t first, int64_t end, int64_t size)
+static void put_columns(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t first, int64_t end,
+                        int64_t size)
 {
     if (first >= end) {
         return;

@@ -20,8 +20,8 @@ typedef struct Move {
     Axis axes[VIEW_RANK_LIMIT];
     int64_t count, piece; /* elements */
     const int64_t *table; /* NULL, or where in `from` the elements of the last axis are */
-    /* Where the elements lie across: the last axis, which is the nearest of `to`, and the nearest of `from`, in tiles. Where the
-     * last axis is short, tiles take several places of the axis before it, packed in `to`: groups. */
+    /* Where the elements lie across: the last axis, which is the nearest of `to`, and the nearest of `from`, in tiles. Where
+     * the last axis is short, tiles take several places of the axis before it, packed in `to`: groups. */
     Axis along_to, along_from, along_groups;
     int64_t side_to, side_from, side_groups; /* elements, and groups, of a tile */
     int64_t tiles_to, tiles_from, tiles_groups, tiles;

@@ -198,8 +198,8 @@ static void store_plane(const InterpolationCall *call, const View *view, int64_t
     const Lane lane = us_lane_of(call->compute);
     const int64_t rows = view->shape[2] * view->shape[3], at_once = is_without_gaps(view) ? rows : 1;
     for (int64_t row = 0; row < rows; row += at_once, from += view->shape[4] * (int64_t)us_dtype_size(call->compute)) {
-        us_lane_store(lane, row_of(view, plane, row / view->shape[3], row % view->shape[3]), view->dtype, view->strides[4], from,
-                      at_once * view->shape[4]);
+        us_lane_store(lane, row_of(view, plane, row / view->shape[3], row % view->shape[3]), view->dtype, view->strides[4],
+                      from, at_once * view->shape[4]);
     }
 }
 
