@@ -231,8 +231,8 @@ const Operand *op_convolution_weight(OpCall *op, const Operand *weight)
     const bool fits = us_view_is_contiguous(&weight->view) && weight->offset == 0 &&
                       op_blocked_format(ACL_FORMAT_NCDHW, ACL_FRACTAL_Z_3D, &plain, block_columns(weight), &blocks);
     char text[SHAPE_TEXT_SIZE];
-    op_require(op, fits && op_is_stored_as(weight, &blocks.storage), weight->name, "format", op->invalid, "%s is %s in blocks, but its storage, %s, is not of them", weight->name,
-               op_shape_text(op, weight),
+    op_require(op, fits && op_is_stored_as(weight, &blocks.storage), weight->name, "format", op->invalid,
+               "%s is %s in blocks, but its storage, %s, is not of them", weight->name, op_shape_text(op, weight),
                us_shape_text(weight->storage->rank, weight->storage->sizes, text, sizeof text));
     if (op_refused(op)) {
         return weight;

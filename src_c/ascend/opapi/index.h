@@ -6,7 +6,8 @@
 
 /* Advanced indexing: entry k of `indices` indexes axis k of self, or, a bool mask, as many axes as it has. Entries
  * that are not given, and empty ones of another type, or of self's beside others (what PyTorch's adapter passes for
- * `:`), leave their axis whole. The axes of the joint index come where the indexed axes are, or first when these are not neighbours. */
+ * `:`), leave their axis whole. The axes of the joint index come where the indexed axes are, or first when these are no
+ * neighbours. */
 void require_indices(OpCall *op, const Operand *self, Operands indices); /* dtype, length, mask, broadcast */
 /* The size that masks decide is out's. */
 Shape op_shape_indexed(OpCall *op, const Operand *self, Operands indices, const Operand *out);

@@ -18,8 +18,8 @@ enum { TAPS = 32, CHANNELS = 32, VECTOR_BYTES = 64, STRETCH = 4096, MOST_RESULTS
 /* The taps of a 3 x 3 filter. */
 enum { SIDE = 3, SQUARE = SIDE * SIDE };
 
-/* A depthwise filter of 3 x 3 neighbouring taps, with steps of 1: planes are read where they lie, by vectors whose lanes outside a
- * row become zeros. */
+/* A depthwise filter of 3 x 3 neighbouring taps, with steps of 1: planes are read where they lie, by vectors whose lanes
+ * outside a row become zeros. */
 typedef struct Square {
     int64_t in_height, in_width; /* of the input */
     int64_t height, width;       /* of results */
