@@ -148,6 +148,17 @@ def test_results_that_are_made_of_numbers():
     assert ops.arange(0.0, 1.0, 0.25).dtype == numpy.float32 and ops.eye(2, 3, out_dtype=numpy.float32).shape == (2, 3)
 
 
+def test_transforms_are_complex_or_of_parts():
+    signal = numpy.cos(numpy.arange(12.0) ** 1.5)
+    frames = numpy.stack([numpy.fft.rfft(signal[at : at + 6]) for at in (0, 2, 4, 6)], -1)
+    for dtype, whole, part in [("f4", "c8", "f4"), ("f8", "c16", "f8")]:
+        apart = ops.stft(signal.astype(dtype), 6, 2, 6, False, True, False)
+        together = ops.stft(signal.astype(dtype), 6, 2, 6, False, True, True)
+        assert (apart.dtype, together.dtype) == (numpy.dtype(part), numpy.dtype(whole))
+        assert numpy.array_equal(apart, numpy.stack([together.real, together.imag], -1))
+        assert numpy.allclose(together, frames, atol=1e-6)
+
+
 def test_in_place_operators_return_what_they_changed():
     before = X.copy()
     assert numpy.array_equal(ops.inplace_mul(X, X), X * X)

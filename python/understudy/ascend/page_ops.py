@@ -146,8 +146,9 @@ def _types_of(rule: str, arrays: dict, values: dict, scalars: list) -> list[nump
         return [numpy.dtype(FIXED[rule])]
     if index := re.fullmatch(r"index\((\w+)\)", rule):
         return [numpy.dtype(numpy.int32 if values[index[1]] else numpy.int64)]
-    if parts := re.fullmatch(r"complex\((\w+)\)", rule):
-        return [numpy.result_type(arrays[parts[1]].dtype, numpy.complex64)]
+    if parts := re.fullmatch(r"complex\((\w+)(?: if (\w+))?\)", rule):
+        dtype = numpy.result_type(arrays[parts[1]].dtype, numpy.complex64)
+        return [dtype if values.get(parts[2], True) else numpy.finfo(dtype).dtype]
     if not _flat(arrays):  # lists of nothing
         return [numpy.dtype(numpy.float32)]
     if rule in arrays:
