@@ -38,10 +38,16 @@ class Adapter:
 
         return call
 
+    def in_format(self, tensor, number: int):
+        """On the device, in this of the adapter's formats. Only while it is cast: convolutions would have formats of their own."""
+        configuration = self.module.npu.config
+        configuration.allow_internal_format = True
+        cast = self.module.npu_format_cast(tensor.to(self.device), number)
+        configuration.allow_internal_format = False
+        return cast
+
     def in_blocks(self, weight):
-        """On the device, in its format 29: FRACTAL_NZ."""
-        self.module.npu.config.allow_internal_format = True
-        return self.module.npu_format_cast(weight.to(self.device), 29)
+        return self.in_format(weight, 29)
 
 
 def wave(*shape: int, dtype=torch.float16, step: float = 0.7):
@@ -860,9 +866,9 @@ def npu_format_cast(npu):
              (4, wave(20, 17, 3, 2)), (32, wave(2, 17, 3, 5, 2)), (33, wave(20, 17, 1, 3, 2))]  # fmt: skip
     x, weight, bias = whole(5, 40, dtype=torch.float16), whole(40, 24, dtype=torch.float16), whole(24, dtype=torch.float16)
     if npu:
-        there = [npu.module.npu_format_cast(tensor.to(npu.device), form) for form, tensor in casts]
+        there = [npu.in_format(tensor, form) for form, tensor in casts]
         assert [int(npu.module.get_npu_format(tensor)) for tensor in there] == [form for form, _ in casts]
-        back = [npu.module.npu_format_cast(there[0], 2), *there[1:]]
+        back = [npu.in_format(there[0], 2), *there[1:]]
         x, bias, cast, turned = x.to(npu.device), bias.to(npu.device), npu.in_blocks(weight), npu.in_blocks(weight.T.contiguous())
         products = [x @ cast, torch.addmm(bias, x, cast), functional.linear(x, turned, bias), x @ turned.T]
     else:
