@@ -28,6 +28,8 @@ static inline void us_copy_past(char *to, const char *from, size_t bytes, const 
             _mm_stream_si128((__m128i *)(void *)(to + k), _mm_loadu_si128((const __m128i *)(const void *)(from + k)));
         }
     }
+#else
+    (void)next;
 #endif
     memcpy(to + i, from + i, bytes - i);
 }
