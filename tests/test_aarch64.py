@@ -13,6 +13,8 @@ from understudy import paths
 
 BUILD, PYTHON = native.BUILDS / "aarch64", native.BUILDS / "aarch64-python" / "python"
 COMPILER = "aarch64-linux-gnu-gcc"
+# These multiply by a BLAS, which adds in an order of its own on each kind of processor (README, Limits).
+BY_BLAS = ("attention", "product", "recurrence")
 PROGRAMS = ["ascend/soft_margin_loss_backward", "maca/softmax", "maca/training", "ftdsp/binarycrossentropygrad"]
 
 pytestmark = [
@@ -51,4 +53,5 @@ def test_numbers_have_the_same_bits():
     assert done.returncode == 0, done.stderr
     expected, actual = digests_of_this_machine(), json.loads(done.stdout.splitlines()[-1])
     assert len(expected) > 1000 and expected.keys() == actual.keys()
-    assert not [key for key, value in expected.items() if actual[key] != value]
+    differs = [key for key, value in expected.items() if actual[key] != value]
+    assert not [key for key in differs if not key.removeprefix("structured: ").startswith(BY_BLAS)]
