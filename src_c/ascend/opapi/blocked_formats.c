@@ -1,5 +1,6 @@
 #include "ascend/opapi/blocked_formats.h"
 
+#include "ascend/opapi/shapes.h"
 #include "kernels/sizes.h"
 
 enum {
@@ -126,12 +127,6 @@ bool op_blocked_format(int plain, int blocked, const Shape *shape, int64_t colum
 
 /* ---- aclnnNpuFormatCast ---- */
 
-static bool has_shape(const Operand *operand, const Shape *shape)
-{
-    return operand->view.rank == shape->rank &&
-           memcmp(operand->view.shape, shape->sizes, (size_t)shape->rank * sizeof *shape->sizes) == 0;
-}
-
 bool op_is_stored_as(const Operand *operand, const Shape *shape)
 {
     return operand->storage->rank == shape->rank &&
@@ -146,7 +141,7 @@ static bool blocks_of(const Operand *plain, const Operand *blocked, BlockedForma
     return (columns == 8 || columns == 16 || columns == 32) &&
            op_blocked_format(plain->format, blocked->format, &shape, columns, format) &&
            op_is_stored_as(blocked, &format->storage) && blocked->offset == 0 &&
-           (has_shape(blocked, &shape) || has_shape(blocked, &format->storage));
+           (op_has_shape(blocked, &shape) || op_has_shape(blocked, &format->storage));
 }
 
 static bool into_blocks(const Operand *to)

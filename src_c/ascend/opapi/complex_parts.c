@@ -2,8 +2,7 @@
 
 #include "kernels/map/formulas.h"
 
-/* The real or the imaginary parts of a complex tensor. */
-static View parts_of(const Operand *operand, bool imaginary)
+View op_parts_of(const Operand *operand, bool imaginary)
 {
     View view = operand->view;
     view.dtype = operand->dtype == ACL_COMPLEX128 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
@@ -22,7 +21,7 @@ aclnnStatus op_complex(OpCall *op, const Operand *real, const Operand *imaginary
     const DType dtype = dtype_of_acl(real->dtype);
     const MapCall call = {.formula = &us_map_copy, .compute = dtype, .result = dtype, .inputs = 1, .outputs = 1,
                           .items = 2};
-    const View parts[] = {parts_of(out, false), parts_of(out, true)};
+    const View parts[] = {op_parts_of(out, false), op_parts_of(out, true)};
     const PlannedView views[] = {{real, VIEW_READ, NULL}, {out, VIEW_WRITE, &parts[0]}, {imaginary, VIEW_READ, NULL},
                                  {out, VIEW_WRITE, &parts[1]}};
     return op_plan_views(op, us_map, &call, sizeof call, 4, views);
@@ -44,7 +43,7 @@ aclnnStatus op_angle(OpCall *op, const Operand *x, const Operand *out)
     if (op_refused(op) || op_empty(out)) {
         return op_plan_nothing(op);
     }
-    const View parts[] = {parts_of(x, true), parts_of(x, false)};
+    const View parts[] = {op_parts_of(x, true), op_parts_of(x, false)};
     const MapCall call = {.formula = &us_map_atan2, .compute = parts[0].dtype, .result = parts[0].dtype, .inputs = 2,
                           .outputs = 1, .items = 1};
     const PlannedView views[] = {{x, VIEW_READ, &parts[0]}, {x, VIEW_READ, &parts[1]}, {out, VIEW_WRITE, NULL}};
@@ -58,7 +57,7 @@ aclnnStatus op_polar(OpCall *op, const Operand *modulus, const Operand *angle, c
     }
     const MapCall call = {.formula = &us_map_polar, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = 2,
                           .outputs = 2, .items = 1};
-    const View parts[] = {parts_of(out, false), parts_of(out, true)};
+    const View parts[] = {op_parts_of(out, false), op_parts_of(out, true)};
     const PlannedView views[] = {{modulus, VIEW_READ, NULL}, {angle, VIEW_READ, NULL}, {out, VIEW_WRITE, &parts[0]},
                                  {out, VIEW_WRITE, &parts[1]}};
     return op_plan_views(op, us_map, &call, sizeof call, 4, views);

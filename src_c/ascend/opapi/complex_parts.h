@@ -4,6 +4,9 @@
 
 #include "ascend/opapi/families.h"
 
+/* The real or the imaginary parts of a complex tensor. */
+View op_parts_of(const Operand *operand, bool imaginary);
+
 /* out, complex, of its parts, or of modulus and angle. */
 aclnnStatus op_complex(OpCall *op, const Operand *real, const Operand *imaginary, const Operand *out);
 /* The type of a complex type's parts, float32 of integers; others are their own. */

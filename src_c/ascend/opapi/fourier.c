@@ -1,32 +1,20 @@
 #include "ascend/opapi/fourier.h"
 
+#include "ascend/opapi/complex_parts.h"
+#include "ascend/opapi/shapes.h"
 #include "kernels/fourier/fourier.h"
 
 #include <math.h>
 
-static bool is_complex(aclDataType dtype)
+static View with_axis(View view, int64_t size, int64_t stride)
 {
-    return dtype == ACL_COMPLEX64 || dtype == ACL_COMPLEX128;
-}
-
-static void add_axis(View *view, int64_t size, int64_t stride)
-{
-    view->shape[view->rank] = size;
-    view->strides[view->rank] = stride;
-    view->rank++;
+    return us_view_insert_axis(view, view.rank, size, stride);
 }
 
 /* Real elements, with an axis of the parts of each. */
 static View parts_of(const Operand *operand)
 {
-    View view = operand->view;
-    const bool two = is_complex(operand->dtype);
-    for (int32_t axis = 0; axis < view.rank && two; axis++) {
-        view.strides[axis] = (int64_t)(2 * (uint64_t)view.strides[axis]); /* that of an axis of size 1 may be any */
-    }
-    view.dtype = operand->dtype == ACL_COMPLEX64 ? DTYPE_FLOAT32 : two ? DTYPE_FLOAT64 : view.dtype;
-    add_axis(&view, two ? 2 : 1, 1);
-    return view;
+    return op_is_complex(operand->dtype) ? with_axis(op_parts_of(operand, false), 2, 1) : with_axis(operand->view, 1, 1);
 }
 
 /* ---- aclStft ---- */
@@ -63,7 +51,7 @@ aclnnStatus op_stft(OpCall *op, const Operand *self, const Operand *window, cons
     const Fourier how = {.points = points, .hop = hop, .before = (points - window_length) / 2, .width = window_length,
                          .scale = normalized ? 1 / sqrt((double)points) : 1};
     const View weights = op_given(window) ? parts_of(window) : us_view_absent(), signal = parts_of(self);
-    const View result = is_complex(out->dtype) ? parts_of(out) : out->view;
+    const View result = op_is_complex(out->dtype) ? parts_of(out) : out->view;
     const PlannedView views[] = {{self, VIEW_READ, &signal}, {window, VIEW_READ, &weights}, {out, VIEW_WRITE, &result}};
     return op_plan_views(op, us_fourier, &how, sizeof how, 3, views);
 }
@@ -102,11 +90,10 @@ aclnnStatus op_rfft(OpCall *op, const Operand *self, int64_t points, int32_t axi
     }
     const int32_t last = self->view.rank - 1;
     View signal = with_last(self->view, axis, last), result = with_last(out->view, axis, last);
-    add_axis(&signal, 1, 1);
     const int64_t of_part = result.strides[last + 1];
     result.rank--;
-    add_axis(&result, 1, 0); /* the one frame */
-    add_axis(&result, 2, of_part);
+    result = with_axis(with_axis(result, 1, 0), 2, of_part); /* the one frame, and its parts */
+    signal = with_axis(signal, 1, 1);
     const double scale = norm == RFFT_FORWARD ? 1 / (double)points : norm == RFFT_ORTHOGONAL ? 1 / sqrt((double)points) : 1;
     const Fourier how = {.points = points, .hop = 1, .width = points, .scale = scale};
     const PlannedView views[] = {{self, VIEW_READ, &signal}, {NULL, VIEW_READ, NULL}, {out, VIEW_WRITE, &result}};

@@ -237,3 +237,9 @@ bool op_is_complex(aclDataType dtype)
 {
     return dtype == ACL_COMPLEX64 || dtype == ACL_COMPLEX128 || dtype == ACL_COMPLEX32;
 }
+
+bool op_has_shape(const Operand *operand, const Shape *shape)
+{
+    return operand->view.rank == shape->rank &&
+           memcmp(operand->view.shape, shape->sizes, (size_t)shape->rank * sizeof *shape->sizes) == 0;
+}

@@ -17,5 +17,6 @@ bool op_has_channels_last(const Operand *operand);
 int32_t op_axis(int64_t dim, const Operand *operand);
 bool op_sizes_below(const Operand *operand, int64_t limit);
 bool op_is_complex(aclDataType dtype);
+bool op_has_shape(const Operand *operand, const Shape *shape);
 
 #endif

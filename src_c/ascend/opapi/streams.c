@@ -1,5 +1,7 @@
 #include "ascend/opapi/streams.h"
 
+#include "ascend/opapi/shapes.h"
+
 enum { STREAMS = 4, ORDERS = 24 /* of them */, MOST_WIDE = 100000, ALIGNED = 128 };
 
 static bool is_wide(const Operand *x)
@@ -80,26 +82,17 @@ Shape op_shape_stream_mix(OpCall *op, const Operand *x, const Operand *phi)
     return op_size(phi, 0) == 2 * STREAMS + ORDERS ? op_shape_stream_parts(op, x, ORDERS) : op_shape_stream_matrices(op, x);
 }
 
-static bool has_shape(const Operand *operand, const Shape *shape)
-{
-    bool same = operand->view.rank == shape->rank;
-    for (int32_t i = 0; same && i < shape->rank; i++) {
-        same = op_size(operand, i) == shape->sizes[i];
-    }
-    return same;
-}
-
 bool op_is_stream_mix(OpCall *op, const Operand *mix, const Operand *x, const Operand *phi)
 {
     const Shape shape = op_shape_stream_mix(op, x, phi), orders = op_shape_stream_parts(op, x, ORDERS);
-    return op_refused(op) || has_shape(mix, &shape) || (op_is_mixing(phi, false) && has_shape(mix, &orders));
+    return op_refused(op) || op_has_shape(mix, &shape) || (op_is_mixing(phi, false) && op_has_shape(mix, &orders));
 }
 
 bool op_is_flat_mix(OpCall *op, const Operand *mix, const Operand *x)
 {
     const int64_t streams = op_size(x, -2);
     const Shape matrices = op_shape_stream_matrices(op, x), rows = op_shape_stream_parts(op, x, streams * streams);
-    return op_refused(op) || has_shape(mix, &matrices) || has_shape(mix, &rows);
+    return op_refused(op) || op_has_shape(mix, &matrices) || op_has_shape(mix, &rows);
 }
 
 Shape op_shape_stream_inverses(OpCall *op, const Operand *x)
