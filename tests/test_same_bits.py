@@ -166,12 +166,17 @@ def structured():
     zeros, whole = numpy.zeros(COUNT), numpy.random.default_rng(4).integers(-100, 100, (40, 64)).astype("int8")
     for dtype in ("float32", "float16"):
         x, images, query = drawn(31, COUNT, dtype=dtype), drawn(2, 5, 19, 23, dtype=dtype), drawn(1, 2, 37, 32, dtype=dtype)
+        planes, of_plane = drawn(3, 37, 7, 7, dtype=dtype), drawn(37) ** 2
         of_channel, filters = drawn(5, dtype=dtype) ** 2, drawn(7, 5, 3, 3, dtype=dtype)
         upper = numpy.triu(numpy.ones((37, 37), bool), 1)
         scores, gradient = drawn(9, COUNT), drawn(2, 5, 38, 46, dtype=dtype)
         drawing, nothing = zeros.astype(dtype), zeros[:0].astype(dtype)
         calls = {
             "batch norm": lambda: ops.batch_norm(images, False, 0.1, 1e-5, of_channel, of_channel, of_channel, of_channel),
+            "batch norm in training": lambda: ops.batch_norm(images, True, 0.1, 1e-5, *[of_channel] * 4),
+            "batch norm of small planes": lambda: ops.batch_norm(planes, True, 0.1, 1e-5, *[of_plane] * 4),
+            "slopes of batch norm": lambda: ops.batch_norm_backward(planes, planes[::-1].copy(), True, 1e-5, [True] * 3,
+                                                                    *[of_plane] * 5),
             "attention": lambda: ops.flash_attention_score(query, query * 2, query + 1, 0.2, 1.0, 65536, 65536, 2, "BNSD",
                                                            attenMaskOptional=upper),
             "normal": lambda: ops.inplace_normal(drawing, 1.0, 2.0, 5, 8),

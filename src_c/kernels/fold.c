@@ -3,6 +3,7 @@
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 /* Blocks from which on there is work for all threads without cutting the reduced elements; otherwise chunks of about
  * so many elements, not more than that many. Columns that short rows are put together to. Elements of a panel in place.
  * Elements from which on it is worth waking other threads. What is fetched ahead of a panel.
- * Elements of a group that its mean is guessed from. */
+ * Elements of a group that its mean is guessed from. Elements of the largest small plane where groups
+ * have several, and where they have one. */
 enum {
     ENOUGH_BLOCKS = 16,
     CHUNK_ELEMENTS = 16 * 1024,
@@ -19,7 +21,9 @@ enum {
     PANEL_ELEMENTS = 16 * 1024,
     SERIAL_ELEMENTS = 16 * 1024,
     PREFETCH_BYTES = 2048,
-    GUESS_ROWS = 4,
+    GUESS_ELEMENTS = 4,
+    PLANE_LIMIT = FOLD_WIDTH - LANES,
+    SINGLE_PLANE_LIMIT = 400,
 };
 
 /* The axes of one kind, sorted by the first operand's strides, outermost first; axes of size 1 are left out. */
@@ -50,6 +54,16 @@ static bool merges(const Fold *fold, const FoldAxes *axes, int32_t axis)
     return true;
 }
 
+/* An axis of one element. */
+static void set_one(FoldAxes *axes)
+{
+    axes->rank = 1;
+    axes->sizes[0] = 1;
+    for (int k = 0; k < FOLD_OPERANDS; k++) {
+        axes->strides[k][0] = 0;
+    }
+}
+
 static void merge_axes(const Fold *fold, FoldAxes *axes)
 {
     axes->rank = 0;
@@ -69,12 +83,51 @@ static void merge_axes(const Fold *fold, FoldAxes *axes)
         axes->count *= size;
     }
     if (axes->rank == 0) {
-        axes->rank = 1;
-        axes->sizes[0] = 1;
-        for (int k = 0; k < fold->operand_count; k++) {
-            axes->strides[k][0] = 0;
+        set_one(axes);
+    }
+}
+
+/* The last reduced axis of an operand lies between neighbouring groups without gaps. */
+static bool has_planes(const Fold *fold, int operand)
+{
+    const FoldAxes *kept = &fold->kept, *reduced = &fold->reduced;
+    return us_view_is_absent(&fold->operands[operand]) ||
+           (reduced->strides[operand][reduced->rank - 1] == 1 &&
+            kept->strides[operand][kept->rank - 1] == reduced->sizes[reduced->rank - 1]);
+}
+
+/* Takes small planes from the reduced axes. Rows are as long as a line at least. */
+static void take_planes(Fold *fold)
+{
+    FoldAxes *reduced = &fold->reduced;
+    const int64_t plane = reduced->sizes[reduced->rank - 1], run = fold->kept.sizes[fold->kept.rank - 1];
+    const int64_t limit = reduced->count > plane ? PLANE_LIMIT : SINGLE_PLANE_LIMIT;
+    if (run == 1 || plane > limit || plane * smaller(run, LINE) < LINE) {
+        return;
+    }
+    for (int k = 0; k < fold->operand_count; k++) {
+        if (!has_planes(fold, k)) {
+            return;
         }
     }
+    fold->plane = plane;
+    reduced->count /= plane;
+    if (--reduced->rank == 0) {
+        set_one(reduced);
+    }
+}
+
+/* Groups of a block where `run` neighbours have planes: as many in every block and, where that can be, such that rows
+ * are whole vectors. Behind a row there is room for a vector. */
+static int64_t planes_width(const Fold *fold, int64_t run)
+{
+    int64_t step = LANES;
+    for (int64_t plane = fold->plane; plane % 2 == 0 && step > 1; plane /= 2) {
+        step /= 2;
+    }
+    const int64_t most = (FOLD_WIDTH - LANES) / fold->plane;
+    step = most < step ? 1 : step;
+    return ceiling(ceiling(run, ceiling(run, most - most % step)), step) * step;
 }
 
 static void cut(Fold *fold, bool by_row)
@@ -85,9 +138,13 @@ static void cut(Fold *fold, bool by_row)
     const bool groups_innermost =
         by_row || (fold->kept.count > 1 && (fold->reduced.count == 1 || kept_stride < reduced_stride));
     fold->width = groups_innermost ? smaller(run, FOLD_WIDTH) : 1;
+    if (fold->plane > 1) {
+        fold->width = planes_width(fold, run);
+    }
     fold->blocks_per_run = ceiling(run, fold->width);
     fold->blocks = fold->kept.count / run * fold->blocks_per_run;
-    int64_t chunks = fold->blocks >= ENOUGH_BLOCKS ? 1 : ceiling(fold->reduced.count * fold->width, CHUNK_ELEMENTS);
+    const int64_t block_elements = fold->elements * fold->width;
+    const int64_t chunks = fold->blocks >= ENOUGH_BLOCKS ? 1 : ceiling(block_elements, CHUNK_ELEMENTS);
     fold->chunk_elements = ceiling(fold->reduced.count, smaller(chunks, CHUNK_LIMIT));
     fold->chunks = ceiling(fold->reduced.count, fold->chunk_elements);
 }
@@ -96,15 +153,17 @@ static void cut(Fold *fold, bool by_row)
 static void lay_out(Fold *fold, bool by_row)
 {
     const bool even = fold->kept.sizes[fold->kept.rank - 1] % fold->width == 0;
-    fold->stack = even && !(by_row && fold->width % 8 != 0) && fold->width < LINE ? LINE / fold->width : 1;
+    const bool stacks = even && fold->plane == 1 && !(by_row && fold->width % 8 != 0) && fold->width < LINE;
+    fold->stack = stacks ? LINE / fold->width : 1;
     bool gathers = false;
     for (int k = 0; k < fold->operand_count; k++) {
         const int64_t along_row = fold->kept.strides[k][fold->kept.rank - 1];
         const int64_t along_run = fold->reduced.strides[k][fold->reduced.rank - 1];
-        fold->gathers[k] = (along_row != 1 && fold->width > 1) || (along_run != fold->width && fold->stack > 1);
+        fold->gathers[k] =
+            (fold->width > 1 && along_row != fold->plane) || (fold->stack > 1 && along_run != fold->width);
         gathers |= fold->gathers[k] && !us_view_is_absent(&fold->operands[k]);
     }
-    const int64_t line = fold->stack * fold->width;
+    const int64_t line = fold->stack * fold->width * fold->plane;
     fold->panel_rows = (gathers ? FOLD_TILE : PANEL_ELEMENTS) / line * fold->stack;
 }
 
@@ -118,6 +177,11 @@ void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bo
     sort_axes(&fold->reduced, &operands[0], keeps, false);
     merge_axes(fold, &fold->kept);
     merge_axes(fold, &fold->reduced);
+    fold->elements = fold->reduced.count;
+    fold->plane = 1;
+    if (!by_row) {
+        take_planes(fold);
+    }
     cut(fold, by_row);
     lay_out(fold, by_row);
 }
@@ -125,7 +189,7 @@ void us_fold_begin(Fold *fold, int operand_count, const View *operands, const bo
 bool us_fold_cut_by_memory(Fold *fold)
 {
     const FoldAxes *kept = &fold->kept, *reduced = &fold->reduced;
-    if (fold->width > 1 || fold->blocks == 1 || reduced->rank == 1 ||
+    if (fold->width > 1 || fold->plane > 1 || fold->blocks == 1 || reduced->rank == 1 ||
         llabs(reduced->strides[0][0]) < llabs(kept->strides[0][0])) {
         return false;
     }
@@ -158,11 +222,12 @@ void us_fold_guess(const Fold *fold, int operand, int64_t block, double *values)
     int64_t group, groups;
     us_fold_groups(fold, block, &group, &groups);
     const View *view = &fold->operands[operand];
-    const int64_t base = offset_at(&fold->kept, operand, group), rows = smaller(fold->reduced.count, GUESS_ROWS);
+    const int64_t base = offset_at(&fold->kept, operand, group), count = smaller(fold->elements, GUESS_ELEMENTS);
     const int64_t stride = fold->kept.strides[operand][fold->kept.rank - 1];
     float row[FOLD_WIDTH], sum[FOLD_WIDTH];
-    for (int64_t position = 0; position < rows; position++) {
-        const int64_t offset = base + offset_at(&fold->reduced, operand, position);
+    for (int64_t position = 0; position < count; position++) {
+        const int64_t row_offset = offset_at(&fold->reduced, operand, position / fold->plane);
+        const int64_t offset = base + row_offset + position % fold->plane;
         const char *data = (const char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
         if (view->dtype == DTYPE_FLOAT64) {
             us_load_double(values, data, view->dtype, stride, groups);
@@ -173,7 +238,7 @@ void us_fold_guess(const Fold *fold, int operand, int64_t block, double *values)
             sum[i] = position == 0 ? row[i] : sum[i] + row[i];
         }
     }
-    const float weight = 1.0f / (float)rows;
+    const float weight = 1.0f / (float)count;
     for (int64_t i = 0; i < groups; i++) {
         values[i] = (double)(sum[i] * weight);
     }
@@ -254,7 +319,7 @@ static void visit_panel(const Walk *walk, int64_t position, int64_t rows)
     const Fold *fold = walk->fold;
     Tile tiles[FOLD_OPERANDS];
     char *places[FOLD_OPERANDS];
-    Panel panel = {.rows = rows, .width = walk->groups, .first_row = position};
+    Panel panel = {.rows = rows, .width = walk->groups * fold->plane, .first_row = position};
     const unsigned used = walk->access.reads | walk->access.writes;
     for (int k = 0; k < fold->operand_count; k++) {
         if (!(used >> k & 1)) {
@@ -355,7 +420,7 @@ KernelStatus us_fold_run(const Fold *fold, int stage_count, const FoldStage *sta
 {
     Run run = {fold, stage_count, stages, context, NULL, NULL, false};
     if (fold->chunks == 1) {
-        if (fold->kept.count * fold->reduced.count > SERIAL_ELEMENTS) {
+        if (fold->kept.count * fold->elements > SERIAL_ELEMENTS) {
             us_parallel(fold->blocks, run_block, &run);
             return KERNEL_OK;
         }

@@ -5,14 +5,16 @@
  * where all tensors allow it. A block is a number of neighbouring groups: up to FOLD_WIDTH where the groups lie
  * innermost in memory (channels last), otherwise one. It is walked in panels, rows x width: a row holds one element of
  * every group. Short rows that follow each other without gaps are seen as one line, so that loops along a line have
- * something to do. The cuts depend on the shapes only, so sums have the same bits on any number of threads. */
+ * something to do. Where the elements of a group come in small planes, one behind the other (channels first), blocks
+ * have many groups, too, and a row holds a plane of every group. The cuts depend on the shapes only, so sums have the
+ * same bits on any number of threads. */
 #ifndef UNDERSTUDY_FOLD_H
 #define UNDERSTUDY_FOLD_H
 
 #include "kernels/kernels.h"
 
 enum {
-    FOLD_WIDTH = 1024,      /* groups of a block, columns of a line */
+    FOLD_WIDTH = 1024,      /* groups of a block, elements of a row, columns of a line */
     FOLD_TILE = 4096,       /* elements of a panel where an operand must be gathered */
     FOLD_OPERANDS = 4,
     FOLD_SUMS = 2,          /* per group, that a stage can form */
@@ -29,7 +31,9 @@ typedef struct FoldAxes {
 } FoldAxes;
 
 typedef struct Fold {
-    FoldAxes kept, reduced;
+    FoldAxes kept, reduced; /* without the plane */
+    int64_t elements;       /* of a group */
+    int64_t plane;          /* elements of a group in a row, neighbours: 1 but for small planes */
     int64_t width;          /* of every block but the last of a run */
     int64_t blocks, blocks_per_run;
     int64_t chunks, chunk_elements; /* pieces of the reduced elements, for every block */
@@ -56,7 +60,7 @@ void us_fold_guess(const Fold *fold, int operand, int64_t block, double *values)
 
 /* One panel. Where an operand is gathered, its rows follow each other without gaps. */
 typedef struct Panel {
-    int64_t rows, width;
+    int64_t rows, width; /* elements of a row */
     int64_t first_row; /* number of the first reduced element */
     void *data[FOLD_OPERANDS];
     int64_t row_stride[FOLD_OPERANDS]; /* elements */

@@ -197,7 +197,7 @@ def vectors(channels, seed, kind):
 
 
 @pytest.mark.parametrize("kind, of_parameters", [("F32", "F32"), ("F16", "F32"), ("BF16", "BF16")])
-@pytest.mark.parametrize("shape", [(8, 3), (4, 3, 5, 5), (2, 40, 3), (2, 2, 2, 1, 2, 2, 1, 3)], ids=str)
+@pytest.mark.parametrize("shape", [(8, 3), (4, 3, 5, 5), (2, 40, 3), (3, 35, 7, 7), (2, 2, 2, 1, 2, 2, 1, 3)], ids=str)
 def test_batch_norm(kind, of_parameters, shape):
     c, rest = shape[1], (0, *range(2, len(shape)))
     along = (1, c) + (1,) * (len(shape) - 2)

@@ -18,7 +18,9 @@ BN, BN_ACTIVATION, BN_ADD = (lib.MCDNN_BATCHNORM_OPS_BN, lib.MCDNN_BATCHNORM_OPS
 RELU, SWISH = lib.MCDNN_ACTIVATION_RELU, lib.MCDNN_ACTIVATION_SWISH
 ULPS = {FLOAT: 16, DOUBLE: 64, HALF: 2, BFLOAT16: 2}
 EPSILON = 1e-3
-SIZES = [(2, 3, 4, 5), (1, 1, 1, 1), (5, 1, 1, 1), (3, 2, 37, 41), (2, 5, 3, 2, 7), (4, 1031, 1, 1), (33, 20, 31, 33)]
+SIZES = [(2, 3, 4, 5), (1, 1, 1, 1), (5, 1, 1, 1), (3, 2, 37, 41), (2, 5, 3, 2, 7), (4, 1031, 1, 1), (33, 20, 31, 33),
+         # small planes: blocks and a rest, one image, more lines than are summed at once, a plane as a row, cut images
+         (3, 70, 7, 7), (1, 40, 13, 13), (37, 21, 3, 3), (5, 3, 28, 28), (2100, 9, 2, 2)]
 
 
 def parameter_sizes(sizes, mode):
@@ -181,9 +183,22 @@ def test_layouts_agree_and_gaps_stay(sizes, layout, mode):
     assert case.y.gaps_untouched() and case.dx.gaps_untouched()
 
 
-def test_statistics_of_data_far_from_zero():
+@pytest.mark.parametrize("saved", [True, False])
+def test_gaps_behind_images_of_small_planes(saved):
+    sizes = 3, 70, 7, 7
+    case = Case(sizes, SPATIAL, layout=lambda sizes: (70 * 49 + 5, *packed_strides(sizes)[1:]))
+    case.train()
+    expected = forward_model(case.x.values(), case.gain.values(), case.bias.values(), SPATIAL)
+    assert_close(case.y.values(), expected, FLOAT, 16, floor=np.abs(case.gain.values()) * 3 + 4)
+    case.differentiate(saved=saved)
+    dx, *_ = backward_model(case.x.values(), case.dy.values(), case.gain.values(), SPATIAL)
+    case.assert_gradient(case.dx.values(), dx)
+
+
+@pytest.mark.parametrize("sizes", [(4, 3, 40, 41), (4, 60, 7, 7)])
+def test_statistics_of_data_far_from_zero(sizes):
     """Mean 10000 times the deviation: the variance must not cancel."""
-    case = Case((4, 3, 40, 41), SPATIAL, offset=10000.0)
+    case = Case(sizes, SPATIAL, offset=10000.0)
     case.train()
     mean, variance, _ = statistics(case.x.values(), SPATIAL)
     np.testing.assert_allclose(case.mean.values(), mean.astype(float), rtol=1e-7)
@@ -347,11 +362,12 @@ def test_derived_descriptors(data_type, per_activation):
 
 
 def digest() -> str:
-    """A hash over results of calls large enough to be split: many groups, few groups, channels last."""
+    """A hash over results of calls large enough to be split: many groups, few groups, channels last, small planes of
+    few and of many images."""
+    of_all = [(8, 40, 33, 31), (9, 3, 67, 71), (6, 90, 7, 7), (400, 12, 3, 3)]
     outputs = []
-    for sizes, layout, mode, data_type in itertools.product([(8, 40, 33, 31), (9, 3, 67, 71)],
-                                                            [packed_strides, nhwc_strides], [PER_ACTIVATION, SPATIAL],
-                                                            [FLOAT, HALF]):
+    for sizes, layout, mode, data_type in itertools.product(of_all, [packed_strides, nhwc_strides],
+                                                            [PER_ACTIVATION, SPATIAL], [FLOAT, HALF]):
         case = Case(sizes, mode, data_type, layout)
         case.train()
         case.differentiate()

@@ -344,7 +344,7 @@ static KernelStatus infer_planes(const NormWork *work)
     }
     const int64_t parts = fold->blocks * fold->chunk_elements / PIECE_ELEMENTS;
     planes.parts = parts < 1 ? 1 : parts < fold->blocks ? parts : fold->blocks;
-    run_pieces(fold->chunks * planes.parts, fold->blocks * fold->reduced.count, normalise_planes, &planes);
+    run_pieces(fold->chunks * planes.parts, fold->blocks * fold->elements, normalise_planes, &planes);
     us_scratch_give_back(planes.numbers);
     return KERNEL_OK;
 }

@@ -8,13 +8,15 @@
 #include <string.h>
 
 /* 16-bit and fp32 data are computed in fp32. Sums are formed column by column: of FLUSH_LINES lines at a time in the
- * compute type, then in double, columns of one group in order, chunks in order. CELL_LINES lines are handled together.
+ * compute type, then in double, columns of one group in order, chunks in order; columns of a small plane in another
+ * order, plane_sum in batch_norm_body.inc. CELL_LINES lines are handled together.
  * Results of PAST_BYTES and more do not fit in the caches and are not written into them. */
 enum { FLUSH_LINES = 32, CELL_LINES = 2 };
 
-/* Sums of a chunk, one per column; `centre` is what is subtracted from x. */
+/* Sums of a chunk, one per column, and of them one total per column or plane; `centre` is what is subtracted from x. */
 typedef struct Sums {
-    int64_t columns, pending; /* lines since the last flush */
+    int64_t columns, totals;
+    int64_t pending; /* lines since the last flush */
     Numbers centre, first, second;
     double first_total[FOLD_WIDTH], second_total[FOLD_WIDTH];
 } Sums;
@@ -36,6 +38,21 @@ typedef struct Apply {
     bool adds; /* z or dz is given */
 } Apply;
 
+/* Fewer than LANES elements, without a call. */
+US_ALWAYS_INLINE void copy_some(void *to, const void *from, int64_t count, size_t size)
+{
+    char *target = to;
+    const char *source = from;
+#pragma GCC unroll 4
+    for (int part = LANES / 2; part > 0; part /= 2) {
+        if (count & part) {
+            memcpy(target, source, (size_t)part * size);
+            target += (size_t)part * size;
+            source += (size_t)part * size;
+        }
+    }
+}
+
 static inline uint32_t read_mask(const uint8_t *mask, int64_t count)
 {
     return count > 8 ? mask[0] | (uint32_t)mask[1] << 8 : mask[0];
@@ -54,7 +71,8 @@ static inline void write_mask(uint8_t *mask, uint32_t bits, int64_t count)
 
 /* The loops of one type. */
 typedef struct Loops {
-    void (*spread)(const double *values, int64_t groups, int64_t columns, Numbers *numbers);
+    size_t compute_size;
+    void (*spread)(const double *values, int64_t groups, int64_t plane, int64_t columns, Numbers *numbers);
     void (*moments)(Sums *sums, const Lines *lines);
     void (*slopes)(Sums *sums, const Lines *lines);
     void (*flush)(Sums *sums);
@@ -62,12 +80,15 @@ typedef struct Loops {
     void (*differentiate)(const Apply *how, const Lines *lines);
 } Loops;
 
-#define LOOPS_OF(type) \
-    {spread_##type, moments_##type, slopes_##type, flush_##type, normalise_##type, differentiate_##type}
+#define LOOPS_OF(type, compute) \
+    {sizeof(compute), spread_##type,    moments_##type,      slopes_##type, \
+     flush_##type,    normalise_##type, differentiate_##type}
 
 static const Loops all_loops[DTYPE_FLOAT64 + 1] = {
-    [DTYPE_FLOAT32] = LOOPS_OF(float), [DTYPE_FLOAT16] = LOOPS_OF(half), [DTYPE_BFLOAT16] = LOOPS_OF(bfloat),
-    [DTYPE_FLOAT64] = LOOPS_OF(double),
+    [DTYPE_FLOAT32] = LOOPS_OF(float, float),
+    [DTYPE_FLOAT16] = LOOPS_OF(half, float),
+    [DTYPE_BFLOAT16] = LOOPS_OF(bfloat, float),
+    [DTYPE_FLOAT64] = LOOPS_OF(double, double),
 };
 
 /* ---- panels as lines ---- */
@@ -160,25 +181,26 @@ static void visit_panel(void *context, const Panel *panel)
 
 static void begin_sums(Sums *sums, const NormWork *work, int64_t groups, const double *centres)
 {
-    sums->columns = work->fold.stack * groups;
+    sums->totals = work->fold.stack * groups;
+    sums->columns = sums->totals * work->fold.plane;
     sums->pending = 0;
-    work->loops->spread(centres, groups, sums->columns, &sums->centre);
-    const size_t bytes = (size_t)(sums->columns + LANES - 1) / LANES * LANES * sizeof(double);
+    work->loops->spread(centres, groups, work->fold.plane, sums->columns, &sums->centre);
+    const size_t bytes = (size_t)(sums->columns + LANES - 1) / LANES * LANES * work->loops->compute_size;
     memset(&sums->first, 0, bytes);
     memset(&sums->second, 0, bytes);
-    memset(sums->first_total, 0, bytes);
-    memset(sums->second_total, 0, bytes);
+    memset(sums->first_total, 0, (size_t)sums->totals * sizeof(double));
+    memset(sums->second_total, 0, (size_t)sums->totals * sizeof(double));
 }
 
-/* Columns of one group are added in order. */
+/* Totals of one group are added in order. */
 static void end_sums(Sums *sums, const NormWork *work, int64_t groups, double *first, double *second)
 {
     work->loops->flush(sums);
     for (int64_t group = 0; group < groups; group++) {
         double first_sum = 0, second_sum = 0;
-        for (int64_t column = group; column < sums->columns; column += groups) {
-            first_sum += sums->first_total[column];
-            second_sum += sums->second_total[column];
+        for (int64_t i = group; i < sums->totals; i += groups) {
+            first_sum += sums->first_total[i];
+            second_sum += sums->second_total[i];
         }
         first[group] = first_sum;
         second[group] = second_sum;
@@ -219,9 +241,10 @@ static void add_wide_panel(void *context, const Panel *panel)
         const char *data = (const char *)panel->data[OPERAND_X] + row * panel->row_stride[OPERAND_X] * size;
         us_load_double(values, data, type, 1, panel->width);
         for (int64_t i = 0; i < panel->width; i++) {
-            const double distance = values[i] - moments->centres[i];
-            moments->sum[i] += distance;
-            moments->product[i] += distance * distance;
+            const int64_t group = i / moments->work->fold.plane;
+            const double distance = values[i] - moments->centres[group];
+            moments->sum[group] += distance;
+            moments->product[group] += distance * distance;
         }
     }
 }
@@ -284,8 +307,8 @@ void us_norm_begin(NormWork *work, const BatchNorm *norm, int operand_count, con
     }
     *work = (NormWork){.norm = norm, .parameters = parameters, .loops = &all_loops[operands[0].dtype]};
     us_fold_begin(&work->fold, operand_count, operands, keeps, norm->activation != NORM_NO_ACTIVATION);
-    const int64_t elements = work->fold.kept.count * work->fold.reduced.count;
-    work->elements = (double)work->fold.reduced.count;
+    const int64_t elements = work->fold.kept.count * work->fold.elements;
+    work->elements = (double)work->fold.elements;
     work->past = elements >= PAST_BYTES / (int64_t)us_dtype_size(operands[0].dtype);
     work->mask = us_view_is_absent(mask) ? NULL : mask->data;
     work->mask_row = (work->fold.kept.count + 7) / 8;
@@ -293,5 +316,6 @@ void us_norm_begin(NormWork *work, const BatchNorm *norm, int operand_count, con
 
 void us_norm_set(const NormWork *work, int64_t groups, const double *values, Numbers *numbers)
 {
-    work->loops->spread(values, groups, work->fold.stack * groups, numbers);
+    const Fold *fold = &work->fold;
+    work->loops->spread(values, groups, fold->plane, fold->stack * groups * fold->plane, numbers);
 }
