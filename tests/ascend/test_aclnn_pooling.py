@@ -107,6 +107,12 @@ CASES_2D = [  # x, kernel, stride, padding, ceil
     ((2, 1, 4, 4), [1], [2], [0], False),
     ((1, 1, 33, 70), [4, 4], [3, 2], [0, 2], True),
     ((2, 2, 3, 1), [4, 2], [2], [0], True),  # no window fits: its only one reaches behind the data
+    # planes side by side: some more than a vector has, fewer, of one element, all of a plane, a piece and a bit
+    ((2, 9, 7, 7), [3], [2], [1], False),
+    ((1, 9, 5, 6), [2, 3], [1], [1, 0], True),
+    ((3, 11, 1, 1), [2], [1], [1], True),
+    ((2, 13, 5, 3), [5, 3], [1], [0], False),
+    ((31, 11, 7, 7), [2], [], [0], True),
 ]  # fmt: skip
 
 
@@ -151,7 +157,8 @@ def test_maximum_with_mask(case):
 
 
 @pytest.mark.parametrize("case", [((2, 3, 6, 5), [3, 2]), ((2, 2, 9, 12), [3, 4]), ((3, 7, 7), [1, 1]),
-                                  ((1, 2, 5, 3), [8, 3]), ((1, 1, 40, 33), [7, 32])], ids=str)
+                                  ((1, 2, 5, 3), [8, 3]), ((1, 1, 40, 33), [7, 32]), ((2, 9, 7, 7), [3, 2]),
+                                  ((3, 11, 5, 4), [1, 1]), ((17, 5, 3), [7, 3])], ids=str)
 def test_adaptive_average(case):
     shape, size = case
     x = drawn(shape, 1)
@@ -197,7 +204,7 @@ def test_three_axes(case):
         np.testing.assert_array_equal(dx, scattered(dy, indices, shape, 3))
 
 
-@pytest.mark.parametrize("case", [*CASES_2D[:4], CASES_2D[-1]], ids=str)
+@pytest.mark.parametrize("case", [*CASES_2D[:4], *CASES_2D[6:]], ids=str)
 def test_maximum_with_indices(case):
     shape, kernel, stride, padding, ceil = case
     x = drawn(shape, 1)
@@ -219,6 +226,7 @@ def test_maximum_with_indices(case):
 
 
 @pytest.mark.parametrize("case", [((2, 3, 6, 5), [3, 2]), ((2, 9, 12), [4, 5]), ((1, 2, 5, 3), [8, 3]),
+                                  ((2, 9, 5, 7), [3, 2]), ((17, 5, 3), [7, 3]),
                                   ((2, 2, 5, 4, 7), [2, 4, 3]), ((2, 4, 4, 6), [3, 2, 2])], ids=str)
 def test_adaptive_maximum(case):
     shape, size = case
@@ -288,6 +296,41 @@ def test_special_values():
     np.testing.assert_array_equal(dx[0, 0], [[1, 0, 0, 0], [0, 0, 2, 0], [3, 0, 4, 0], [0, 0, 0, 0]])
 
 
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_special_values_of_planes_side_by_side(kind):
+    x = drawn((2, 9, 6, 5), 1)
+    x[np.random.default_rng(2).random(x.shape) < 0.1] = np.nan
+    x[:, ::2, :3] = -np.inf
+    expected, indices = maxima(x, regular((6, 5), [3], [2], [1], False))
+    for place, window in every_window(regular((6, 5), [3], [2], [1], False)):
+        for row, column in places(window, (6, 5)):
+            indices[(..., *place)] = np.where(np.isnan(x[..., row, column]), row * 5 + column, indices[(..., *place)])
+    out, found = call("MaxPool2dWithIndices", self=tensor(x, kind), out=empty(expected.shape, kind), kernelSize=[3],
+                      indices=empty(expected.shape, "I32"), stride=[2], padding=[1], dilation=[1], ceilMode=False)
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(found, indices)
+
+
+@pytest.mark.parametrize("shape, index", [((2, 130, 33, 32), "I32"), ((2, 130, 33, 32), "I64"),
+                                          ((1, 70, 91, 91), "I32")])
+def test_many_planes(shape, index):
+    """In several pieces; of so many that large ones are side by side, too, and places are scattered into several."""
+    x = drawn(shape, 1)
+    expected, indices = maxima(x, regular(shape[2:], [3], [2], [1], False))
+    settings = dict(kernelSize=[3], stride=[2], padding=[1], dilation=[1], ceilMode=False)
+    out, found = call("MaxPool2dWithIndices", self=tensor(x), out=empty(expected.shape),
+                      indices=empty(expected.shape, index), **settings)
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(found, indices)
+    dx = call("AdaptiveMaxPool2dBackward", gradOutput=tensor(expected), self=tensor(x), gradInput=empty(shape),
+              indices=tensor(indices, "I64"))
+    np.testing.assert_array_equal(dx, scattered(expected, indices, shape, 2))
+    expected, gradient = means(x, regular(shape[2:], [3], [2], [1], False))
+    dx = call("AvgPool2dBackward", gradOutput=tensor(expected), self=tensor(x), kernelSize=[3], stride=[2], padding=[1],
+              ceilMode=False, countIncludePad=True, divisorOverride=0, cubeMathType=0, gradInput=empty(shape))
+    close(dx, gradient(expected), "F32", 20)
+
+
 def test_many_elements():
     """Planes cut in pieces, on several threads."""
     x = np.random.default_rng(1).standard_normal((1, 2, 300, 260)).astype(np.float32).astype(np.float64)
@@ -351,9 +394,10 @@ def test_windows_of_padding_alone(count):
     settings = dict(kernelSize=[2, 1], strides=[1], paddings=[1, 0], ceilMode=False, countIncludePad=count)
     out = call("AvgPool2d", self=empty((2, 3, 0, 4)), divisorOverride=0, cubeMathType=0, out=empty((2, 3, 1, 4)), **settings)
     np.testing.assert_array_equal(out, np.zeros((2, 3, 1, 4)))
-    out = call("MaxPool", self=empty((2, 3, 0, 4)), kernelShape=[2, 1], strides=[], autoPad=0, pads=[1, 0], dilations=[],
-               ceilMode=0, out=empty((2, 3, 1, 4)))
-    np.testing.assert_array_equal(out, np.full((2, 3, 1, 4), -np.inf))
+    for channels in (3, 9):
+        out = call("MaxPool", self=empty((2, channels, 0, 4)), kernelShape=[2, 1], strides=[], autoPad=0, pads=[1, 0],
+                   dilations=[], ceilMode=0, out=empty((2, channels, 1, 4)))
+        np.testing.assert_array_equal(out, np.full((2, channels, 1, 4), -np.inf))
 
 
 def test_windows_of_more_elements_than_can_be_counted():

@@ -2,6 +2,7 @@
 
 #include "kernels/detach.h"
 #include "kernels/pieces.h"
+#include "kernels/pool/side_by_side.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/convert.h"
@@ -11,8 +12,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Elements of x in one piece of work. */
-enum { PIECE_ELEMENTS = 32 * 1024, RUN = 512 /* windows at a time */ };
+/* Elements of x in one piece of work; windows at a time; elements of the largest planes that are taken side by side;
+ * planes into which places are scattered together. */
+enum { PIECE_ELEMENTS = 32 * 1024, RUN = 512, BESIDE_LIMIT = 4096, SCATTERED = 4 };
 
 typedef struct Span {
     int64_t begin, end;
@@ -24,7 +26,7 @@ typedef struct Places {
     View x, y, places;
     int64_t in[3], out[3];
     int64_t plane, planes, rows; /* elements of a plane of x; rows of windows in a plane */
-    int64_t rows_per_piece;
+    int64_t rows_per_piece, planes_per_piece;
     int64_t slots, pitch; /* rows of x that one row of windows needs, and elements from one of them to the next */
     DType compute;
     atomic_bool no_memory;
@@ -202,8 +204,27 @@ static void begin(Places *call, const PoolWindows *windows, const View *x, const
     }
     call->planes = x->shape[0] * x->shape[1];
     call->rows = call->out[0] * call->out[1];
+    call->planes_per_piece = ceiling(PIECE_ELEMENTS / SCATTERED, larger(call->plane, 1)) * SCATTERED;
     call->compute = x->dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
     atomic_init(&call->no_memory, false);
+}
+
+static KernelStatus pool_side_by_side(const Places *call, BesideMode mode)
+{
+    PlaneWindow *windows = us_scratch_array(call->out[1] + call->out[2], sizeof *windows), *next = windows;
+    if (windows == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int axis = 1; axis < 3; axis++) {
+        for (int64_t o = 0; o < call->out[axis]; o++) {
+            const Span span = window_of(call, axis, o);
+            *next++ = (PlaneWindow){span.begin, span.end, (double)length(span)};
+        }
+    }
+    const Beside beside = {mode, &call->x, &call->y, &call->places, {windows, windows + call->out[1]}, 0};
+    const KernelStatus status = us_pool_side_by_side(&beside);
+    us_scratch_give_back(windows);
+    return status;
 }
 
 static KernelStatus end(Places *call, int64_t pieces, ParallelBody *of_float, ParallelBody *of_double)
@@ -231,10 +252,23 @@ KernelStatus us_pool_maximum(const View *views, const void *attributes)
         begin(&call, windows, &detached.inputs[0], &views[1], &views[2]);
         const int64_t reach = windows->adaptive ? 0 : (call.out[2] - 1) * windows->stride[2] + windows->window[2];
         call.pitch = larger(reach, windows->padding[2] + call.in[2]);
-        status = end(&call, cut_rows(&call), maximum_piece_float, maximum_piece_double);
+        status = !windows->masked && length(window_of(&call, 0, 0)) == 1 &&
+                         us_lies_side_by_side(&call.x, &call.y, &call.places, BESIDE_LIMIT)
+                     ? pool_side_by_side(&call, BESIDE_MAXIMUM)
+                     : end(&call, cut_rows(&call), maximum_piece_float, maximum_piece_double);
     }
     us_detach_end(&detached);
     return status;
+}
+
+/* Whether loops take what is there, several planes at a time: a few large ones are better taken apart. */
+static bool is_scattered_directly(const Places *call)
+{
+    const DType type = call->places.dtype;
+    const bool enough = call->plane <= PIECE_ELEMENTS / SCATTERED || call->planes >= 16 * SCATTERED;
+    return enough && !call->windows->masked && (type == DTYPE_INT32 || type == DTYPE_INT64) &&
+           call->x.dtype == call->compute && call->y.dtype == call->compute && us_view_is_contiguous(&call->x) &&
+           us_view_is_contiguous(&call->y) && us_view_is_contiguous(&call->places);
 }
 
 KernelStatus us_pool_maximum_gradient(const View *views, const void *attributes)
@@ -244,7 +278,10 @@ KernelStatus us_pool_maximum_gradient(const View *views, const void *attributes)
     if (status == KERNEL_OK) {
         Places call;
         begin(&call, attributes, &views[2], &detached.inputs[0], &detached.inputs[1]);
-        status = end(&call, call.planes, maximum_gradient_plane_float, maximum_gradient_plane_double);
+        const int64_t pieces = ceiling(call.planes, call.planes_per_piece);
+        status = is_scattered_directly(&call)
+                     ? end(&call, pieces, scatter_piece_float, scatter_piece_double)
+                     : end(&call, call.planes, maximum_gradient_plane_float, maximum_gradient_plane_double);
     }
     us_detach_end(&detached);
     return status;
@@ -255,6 +292,9 @@ KernelStatus us_pool_average(const View *views, const void *attributes)
     const View absent = us_view_absent();
     Places call;
     begin(&call, attributes, &views[0], &views[1], &absent);
+    if (us_lies_side_by_side(&call.x, &call.y, NULL, BESIDE_LIMIT)) {
+        return pool_side_by_side(&call, BESIDE_AVERAGE);
+    }
     return end(&call, cut_rows(&call), average_piece_float, average_piece_double);
 }
 
@@ -263,5 +303,8 @@ KernelStatus us_pool_average_gradient(const View *views, const void *attributes)
     const View absent = us_view_absent();
     Places call;
     begin(&call, attributes, &views[1], &views[0], &absent);
+    if (us_lies_side_by_side(&call.x, &call.y, NULL, BESIDE_LIMIT)) {
+        return pool_side_by_side(&call, BESIDE_AVERAGE_GRADIENT);
+    }
     return end(&call, call.planes, average_gradient_plane_float, average_gradient_plane_double);
 }

@@ -4,6 +4,7 @@
 #include "kernels/pieces.h"
 #include "kernels/pool/average_gradient.h"
 #include "kernels/pool/copies.h"
+#include "kernels/pool/side_by_side.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "kernels/widened.h"
@@ -16,8 +17,11 @@
 #include <string.h>
 
 /* Elements of the input in one piece of work. Rows of a window are taken ROWS at a time, and several rows of windows
- * together while they have no more than GROUP_ELEMENTS: what was written is then read when it has reached the cache. */
+ * together while they have no more than GROUP_ELEMENTS: what was written is then read when it has reached the cache.
+ * Planes of no more than BESIDE_LIMIT elements are taken side by side, gradients of averages of
+ * GRADIENT_BESIDE_LIMIT. */
 enum { PIECE_ELEMENTS = 16 * 1024, GROUP_ELEMENTS = 2048, ROWS = 8, AHEAD = 512 };
+enum { BESIDE_LIMIT = 400, GRADIENT_BESIDE_LIMIT = 4096 };
 
 typedef struct Span {
     int64_t begin, end;
@@ -348,6 +352,32 @@ static int64_t working_pitch(const Pool *pool)
     return whole_lanes(width) + LANES * (smaller(pool->pooling->stride[2], smaller(pool->in[2], most)) + 1);
 }
 
+/* Averages, or their gradient: x is the larger tensor. */
+static bool lies_side_by_side(const Pool *pool, const View *x, const View *y, int64_t limit)
+{
+    return !is_maximum(pool) && pool->pooling->alpha == 1 && pool->pooling->beta == 0 &&
+           us_lies_side_by_side(x, y, NULL, limit) && length(inside(pool, 0, 0)) == 1;
+}
+
+static KernelStatus pool_side_by_side(const Pool *pool, BesideMode mode, const View *x, const View *y)
+{
+    PlaneWindow *windows = us_scratch_array(pool->out[1] + pool->out[2], sizeof *windows), *next = windows;
+    if (windows == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int axis = 1; axis < 3; axis++) {
+        for (int64_t o = 0; o < pool->out[axis]; o++) {
+            const Span span = inside(pool, axis, o);
+            const double deep = axis == 1 ? (double)counted(pool, 0, 0) : 1;
+            *next++ = (PlaneWindow){span.begin, span.end, deep * (double)counted(pool, axis, o)};
+        }
+    }
+    const Beside beside = {mode, x, y, NULL, {windows, windows + pool->out[1]}, pool->averages_all ? pool->divisor : 0};
+    const KernelStatus status = us_pool_side_by_side(&beside);
+    us_scratch_give_back(windows);
+    return status;
+}
+
 static KernelStatus end(Pool *pool)
 {
     return atomic_load(&pool->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
@@ -365,6 +395,10 @@ KernelStatus us_pooling_forward(const View *views, const void *attributes)
         pool.x = five_axes(&detached.inputs[0]);
         pool.y = five_axes(&views[1]);
         begin(&pool, attributes, &pool.x, &pool.y);
+    }
+    if (status == KERNEL_OK && lies_side_by_side(&pool, &pool.x, &pool.y, BESIDE_LIMIT)) {
+        status = pool_side_by_side(&pool, BESIDE_AVERAGE, &pool.x, &pool.y);
+    } else if (status == KERNEL_OK) {
         choose_layout(&pool);
         pool.x_end = end_of(&pool.x);
         pool.pitch = working_pitch(&pool);
@@ -438,7 +472,7 @@ static KernelStatus backward_of_rows(const View *views, const void *attributes)
     Detached detached;
     Pool pool;
     KernelStatus status = us_detach_same(&detached, 3, views, 1, &views[3]);
-    bool is_numbered = true;
+    bool is_numbered = true, is_done = false;
     if (status == KERNEL_OK) {
         pool.y = five_axes(&detached.inputs[0]);
         pool.dy = five_axes(&detached.inputs[1]);
@@ -452,8 +486,11 @@ static KernelStatus backward_of_rows(const View *views, const void *attributes)
         pool.pitch = working_pitch(&pool);
         choose_bands(&pool);
         is_numbered = !is_maximum(&pool) || place_maximum_rows(&pool);
+        is_done = lies_side_by_side(&pool, &pool.dx, &pool.dy, GRADIENT_BESIDE_LIMIT);
     }
-    if (status == KERNEL_OK && is_numbered) {
+    if (is_done) {
+        status = pool_side_by_side(&pool, BESIDE_AVERAGE_GRADIENT, &pool.dx, &pool.dy);
+    } else if (status == KERNEL_OK && is_numbered) {
         const int64_t bands = pool.planes * pool.bands;
         run_pieces((bands + pool.bands_per_piece - 1) / pool.bands_per_piece, us_view_elements(&pool.dx),
                    loops[pool.dx.dtype].backward_piece, &pool);
