@@ -154,6 +154,14 @@ def normalizations():
         yield f"group gradient {kind}", call(
             "GroupNormBackward", gradOut=dy, input=x, mean=of_group, rstd=of_group, gamma=gammas, outputMask=[True] * 3,
             gradInput=empty(shape, kind), gradGammaOut=empty((3,), kind), gradBetaOut=empty((3,), kind), **channels)  # fmt: skip
+        images, small = (2, 9, 7, 7), {"N": 2, "C": 9, "HxW": 49, "group": 3}
+        x, dy, gammas = (tensor(drawn(size, seed, kind), kind) for size, seed in ((images, 7), (images, 8), ((9,), 9)))
+        yield f"group of small planes {kind}", call(
+            "GroupNorm", self=x, gamma=gammas, beta=gammas, eps=1e-5, out=empty(images, kind), meanOut=empty((2, 3), kind),
+            rstdOut=empty((2, 3), kind), **small)  # fmt: skip
+        yield f"group gradient of small planes {kind}", call(
+            "GroupNormBackward", gradOut=dy, input=x, mean=of_group, rstd=of_group, gamma=gammas, outputMask=[True] * 3,
+            gradInput=empty(images, kind), gradGammaOut=empty((9,), kind), gradBetaOut=empty((9,), kind), **small)  # fmt: skip
 
 
 def structured():

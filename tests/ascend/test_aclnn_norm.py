@@ -134,7 +134,8 @@ def test_lines_without_elements():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape, groups", [((2, 6, 5), 3), ((3, 4), 2), ((1, 4, 3, 700), 4), ((2, 3, 2, 2, 2), 1)], ids=str)
+@pytest.mark.parametrize("shape, groups", [((2, 6, 5), 3), ((3, 4), 2), ((1, 4, 3, 700), 4), ((2, 3, 2, 2, 2), 1),
+                                           ((3, 12, 7, 7), 4), ((2, 40, 4, 4), 5), ((2, 4, 16, 16), 2)], ids=str)
 def test_group_norm(kind, shape, groups):
     n, c, space = shape[0], shape[1], int(np.prod(shape[2:]))
     x, dy = drawn(shape, 1, kind, 2), drawn(shape, 2, kind)

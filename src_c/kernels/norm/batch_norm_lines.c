@@ -2,6 +2,7 @@
 
 #include "kernels/maths/maths.h"
 #include "kernels/move/past.h"
+#include "kernels/norm/copy_some.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
@@ -37,21 +38,6 @@ typedef struct Apply {
     const Columns *columns;
     bool adds; /* z or dz is given */
 } Apply;
-
-/* Fewer than LANES elements, without a call. */
-US_ALWAYS_INLINE void copy_some(void *to, const void *from, int64_t count, size_t size)
-{
-    char *target = to;
-    const char *source = from;
-#pragma GCC unroll 4
-    for (int part = LANES / 2; part > 0; part /= 2) {
-        if (count & part) {
-            memcpy(target, source, (size_t)part * size);
-            target += (size_t)part * size;
-            source += (size_t)part * size;
-        }
-    }
-}
 
 static inline uint32_t read_mask(const uint8_t *mask, int64_t count)
 {

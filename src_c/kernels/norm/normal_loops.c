@@ -1,6 +1,7 @@
 #include "kernels/norm/normal_loops.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/norm/copy_some.h"
 #include "tensor/convert.h"
 
 #include <math.h>
@@ -54,8 +55,8 @@ US_ALWAYS_INLINE float gradient_at(float slope, float unit, Means means)
 #include "kernels/norm/normal_types.inc"
 
 #define OF(type) \
-    {sum_moments_##type, find_normal_##type, sum_slopes_##type, find_gradient_##type, normal_columns_##type, \
-     gradient_columns_##type}
+    {sum_moments_##type, find_normal_##type, sum_slopes_##type, find_gradient_##type, normal_runs_##type, \
+     sum_runs_##type, gradient_runs_##type, normal_columns_##type, gradient_columns_##type}
 
 const NormalLoops *us_normal_loops(DType dtype)
 {

@@ -29,6 +29,18 @@ typedef struct Slopes {
     double *for_offset, *for_scale;
 } Slopes;
 
+/* Elements of a line in runs of `length`, of which each has its own parameters. `reach` elements may be read. */
+typedef struct Runs {
+    int64_t count, length, reach;
+    const float *scale, *offset;
+} Runs;
+
+/* Sums over a line of g and of g * u; those that a run's dy and dy * u are added to. */
+typedef struct Totals {
+    double sum, product;
+    double *for_offset, *for_scale;
+} Totals;
+
 /* What is taken from each g: `slope`, and `product` times u. */
 typedef struct Means {
     float slope, product;
@@ -55,6 +67,10 @@ typedef struct NormalLoops {
     /* dx = (g - means.slope - u * means.product) * inverse */
     void (*find_gradient)(void *dx, const void *dy, const void *x, int64_t count, LineNumbers line, Parameters by,
                           Means means, Ahead written);
+    /* The same for short runs. */
+    void (*normal_runs)(void *y, const void *x, LineNumbers line, Runs runs);
+    void (*sum_runs)(Totals *totals, const void *dy, const void *x, LineNumbers line, Runs runs);
+    void (*gradient_runs)(void *dx, const void *dy, const void *x, LineNumbers line, Runs runs, Means means);
     /* Lines side by side, in place: x becomes v, dy becomes dx. Sums for the parameters have LANES parts each. */
     void (*normal_columns)(void *x, int64_t line, bool centred, double epsilon, Parameters by, double *means,
                            double *inverses);

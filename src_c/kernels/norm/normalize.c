@@ -12,8 +12,10 @@
 #include <string.h>
 
 /* Elements handled at a time; elements of a piece of work; ranges of lines that form sums of their own for the parameters'
- * gradients; how far ahead is fetched; lines of less bytes are turned into columns. */
-enum { TILE = 1024, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6, AHEAD_BYTES = 2048, SHORT_LINE = 512 };
+ * gradients; how far ahead is fetched; lines of less bytes are turned into columns; runs of no more elements are taken
+ * together. */
+enum { TILE = 1024, PIECE_ELEMENTS = 16384, RANGE_LIMIT = 32, OPERANDS = 6, AHEAD_BYTES = 2048, SHORT_LINE = 512,
+       SHORT_RUN = 256 };
 
 /* ---- operands ---- */
 
@@ -140,6 +142,7 @@ static void load_parameter(const View *view, int64_t count, float fallback, floa
 typedef struct Work {
     Normalize norm;
     int64_t lines, range_lines, ranges; /* lines of a piece of work, and how many pieces */
+    int64_t runs; /* short ones of a line, or 0 */
     Tensors tensors;
     const NormalLoops *loops;
     const float *scale, *offset;
@@ -178,6 +181,23 @@ static Segment next_segment(const Work *work, Cursor *cursor, int64_t limit)
         cursor->first = cursor->first == norm->parameter_count ? 0 : cursor->first;
     }
     return (Segment){first, count, {work->scale + first, work->offset + first, each}};
+}
+
+/* Short runs of a line that have a parameter each; 0: there are not several. */
+static int64_t runs_of(const Normalize *norm)
+{
+    const bool are_short = norm->parameter_run > 1 && norm->parameter_run <= SHORT_RUN;
+    const int64_t runs = are_short ? norm->line / norm->parameter_run : 0;
+    return runs > 1 && norm->line == runs * norm->parameter_run && norm->parameter_count % runs == 0 ? runs : 0;
+}
+
+/* Of a line, with which `lines` can be read. */
+static Runs next_runs(const Work *work, Cursor *cursor, int64_t lines)
+{
+    const Normalize *norm = &work->norm;
+    const int64_t first = cursor->first;
+    cursor->first = first + work->runs == norm->parameter_count ? 0 : first + work->runs;
+    return (Runs){work->runs, norm->parameter_run, lines * norm->line, work->scale + first, work->offset + first};
 }
 
 static LineNumbers line_numbers(double mean, double inverse)
@@ -234,8 +254,16 @@ static int64_t end_of_range(const Work *work, int64_t range)
 
 /* ---- short lines, side by side ---- */
 
-/* Whether elements of short lines are all that the loops see, and the lines have the same parameters: then ranges are of
- * whole columns. */
+/* Whether elements of tensors are all that the loops see: nothing is done to them before. */
+static bool is_plain(const Work *work, int k_bias, int k_other)
+{
+    const Tensors *tensors = &work->tensors;
+    const bool changes = is_given(tensors, IN_ADDED) || work->norm.factor != 1 || work->norm.activated ||
+                         (k_bias >= 0 && is_given(tensors, k_bias));
+    return !changes && tensors->packed[IN_X] && tensors->packed[k_other];
+}
+
+/* Whether lines are short and plain, and have the same parameters: then ranges are of whole columns. */
 static bool turn_lines(Work *work, int k_bias, int k_other)
 {
     const Normalize *norm = &work->norm;
@@ -243,9 +271,7 @@ static bool turn_lines(Work *work, int k_bias, int k_other)
     const bool same = norm->parameter_count == 1 || (norm->parameter_run == 1 && norm->parameter_count == norm->line);
     const int64_t bytes = norm->line * (int64_t)us_dtype_size(tensors->dtype);
     const bool are_short = bytes < SHORT_LINE && work->lines >= NORMAL_COLUMNS;
-    const bool changes = is_given(tensors, IN_ADDED) || norm->factor != 1 || norm->activated ||
-                         (k_bias >= 0 && is_given(tensors, k_bias));
-    if (!same || !are_short || changes || !tensors->packed[IN_X] || !tensors->packed[k_other]) {
+    if (!same || !are_short || !is_plain(work, k_bias, k_other)) {
         return false;
     }
     work->range_lines = ceiling(work->range_lines, NORMAL_COLUMNS) * NORMAL_COLUMNS;
@@ -336,7 +362,12 @@ static void normalize_lines(const Work *work, int64_t first, int64_t lines, floa
         if (is_given(&work->tensors, FORWARD_SUM)) {
             store(&work->tensors, FORWARD_SUM, begin, work->norm.line, x);
         }
-        write_line(work, begin, x, numbers, cursor);
+        if (work->runs > 0) {
+            work->loops->normal_runs(place_of(&work->tensors, FORWARD_Y, begin), x, numbers,
+                                     next_runs(work, cursor, lines - k));
+        } else {
+            write_line(work, begin, x, numbers, cursor);
+        }
     }
     store_statistics(&work->mean, first, lines, means);
     store_statistics(&work->inverse, first, lines, inverses);
@@ -403,6 +434,7 @@ KernelStatus us_normalize(const View *views, const void *attributes)
     begin_tensors(&work.tensors, 5, (const View *const[]){&views[0], &views[1], &views[2], &views[5], &views[6]},
                   &views[0], work.norm.activated || work.norm.factor != 1 ? 0 : 1 << IN_X | 1 << FORWARD_Y);
     work.loops = us_normal_loops(work.tensors.dtype);
+    work.runs = is_plain(&work, FORWARD_BIAS, FORWARD_Y) ? runs_of(&work.norm) : 0;
     const int64_t count = work.norm.parameter_count;
     float *parameters = us_scratch_array(count, 2 * sizeof *parameters);
     if (parameters == NULL) {
@@ -507,6 +539,24 @@ static void differentiate_line(const Work *work, int64_t line, LineNumbers numbe
     }
 }
 
+/* The same where nothing is done to what is read or written. */
+static void differentiate_runs(const Work *work, int64_t line, int64_t end, LineNumbers numbers, double *partial,
+                               Cursor *cursor)
+{
+    const Tensors *tensors = &work->tensors;
+    const int64_t begin = line * work->norm.line;
+    const void *x = place_of(tensors, IN_X, begin), *dy = place_of(tensors, BACKWARD_DY, begin);
+    double *const for_offset = partial + cursor->first;
+    Totals totals = {.for_offset = for_offset, .for_scale = for_offset + work->norm.parameter_count};
+    const Runs runs = next_runs(work, cursor, end - line);
+    work->loops->sum_runs(&totals, dy, x, numbers, runs);
+    if (work->wants_input) {
+        const double count = (double)work->norm.line;
+        const Means means = {work->norm.centred ? (float)(totals.sum / count) : 0, (float)(totals.product / count)};
+        work->loops->gradient_runs(place_of(tensors, BACKWARD_FIRST, begin), dy, x, numbers, runs, means);
+    }
+}
+
 /* `means` stay as they are where nothing is centred. */
 static void load_line_numbers(const Work *work, int64_t line, int64_t count, float *means, float *inverses)
 {
@@ -534,7 +584,12 @@ static void differentiate_range(void *context, int64_t range)
         if (k == 0) {
             load_line_numbers(work, line, smaller(end - line, NORMAL_COLUMNS), means, inverses);
         }
-        differentiate_line(work, line, (LineNumbers){means[k], 0, inverses[k]}, spaces, partial, &cursor);
+        const LineNumbers numbers = {means[k], 0, inverses[k]};
+        if (work->runs > 0) {
+            differentiate_runs(work, line, end, numbers, partial, &cursor);
+        } else {
+            differentiate_line(work, line, numbers, spaces, partial, &cursor);
+        }
     }
     us_scratch_give_back(spaces);
 }
@@ -617,7 +672,9 @@ KernelStatus us_normalize_backward(const View *views, const void *attributes)
     work.stores_directly = work.tensors.packed[BACKWARD_FIRST] && work.norm.factor == 1 &&
                            us_view_is_absent(&views[3]) && us_view_is_absent(&views[9]);
     work.wants_input = !us_view_is_absent(&views[8]) || !us_view_is_absent(&views[9]);
-    const bool turns = (work.stores_directly || !work.wants_input) && turn_lines(&work, -1, BACKWARD_DY);
+    const bool directly = work.stores_directly || !work.wants_input;
+    const bool turns = directly && turn_lines(&work, -1, BACKWARD_DY);
+    work.runs = directly && is_plain(&work, -1, BACKWARD_DY) ? runs_of(&work.norm) : 0;
     const size_t sums = us_scratch_bytes(us_scratch_count(count, work.ranges + 1), 2 * sizeof(double));
     char *cursor = us_scratch_take(sums + 2 * us_scratch_bytes(count, sizeof(float))), *block = cursor;
     if (block == NULL) {
