@@ -79,7 +79,7 @@ static void step(void *weights, void *gradient, aclrtStream stream)
 
 static void *train(void *argument)
 {
-    Rank *rank = argument;
+    Rank *rank = (Rank *)argument;
     float mine[WEIGHTS + 1] = {0};
     void *weights, *gradient;
     aclrtStream stream;
@@ -118,10 +118,10 @@ int main(void)
     int32_t numbers[DEVICES];
     HcclComm comms[DEVICES];
     pthread_t threads[DEVICES];
-    Rank ranks[DEVICES] = {{0}};
+    static Rank ranks[DEVICES];
     CHECK(aclInit(NULL));
     CHECK(aclrtGetDeviceCount(&devices));
-    const uint32_t count = devices < DEVICES ? devices : DEVICES;
+    const uint32_t count = devices < (uint32_t)DEVICES ? devices : (uint32_t)DEVICES;
     for (uint32_t i = 0; i < count; i++) {
         numbers[i] = (int32_t)i;
     }
