@@ -209,22 +209,16 @@ static void begin(Places *call, const PoolWindows *windows, const View *x, const
     atomic_init(&call->no_memory, false);
 }
 
+static PlaneWindow window_beside(const void *context, int axis, int64_t o)
+{
+    const Span span = window_of(context, axis, o);
+    return (PlaneWindow){span.begin, span.end, (double)length(span)};
+}
+
 static KernelStatus pool_side_by_side(const Places *call, BesideMode mode)
 {
-    PlaneWindow *windows = us_scratch_array(call->out[1] + call->out[2], sizeof *windows), *next = windows;
-    if (windows == NULL) {
-        return KERNEL_NO_MEMORY;
-    }
-    for (int axis = 1; axis < 3; axis++) {
-        for (int64_t o = 0; o < call->out[axis]; o++) {
-            const Span span = window_of(call, axis, o);
-            *next++ = (PlaneWindow){span.begin, span.end, (double)length(span)};
-        }
-    }
-    const Beside beside = {mode, &call->x, &call->y, &call->places, {windows, windows + call->out[1]}, 0};
-    const KernelStatus status = us_pool_side_by_side(&beside);
-    us_scratch_give_back(windows);
-    return status;
+    const Beside beside = {mode, &call->x, &call->y, &call->places, window_beside, call, 0};
+    return us_pool_side_by_side(&beside);
 }
 
 static KernelStatus end(Places *call, int64_t pieces, ParallelBody *of_float, ParallelBody *of_double)

@@ -359,23 +359,18 @@ static bool lies_side_by_side(const Pool *pool, const View *x, const View *y, in
            us_lies_side_by_side(x, y, NULL, limit) && length(inside(pool, 0, 0)) == 1;
 }
 
+static PlaneWindow window_beside(const void *context, int axis, int64_t o)
+{
+    const Pool *pool = context;
+    const Span span = inside(pool, axis, o);
+    const double deep = axis == 1 ? (double)counted(pool, 0, 0) : 1;
+    return (PlaneWindow){span.begin, span.end, deep * (double)counted(pool, axis, o)};
+}
+
 static KernelStatus pool_side_by_side(const Pool *pool, BesideMode mode, const View *x, const View *y)
 {
-    PlaneWindow *windows = us_scratch_array(pool->out[1] + pool->out[2], sizeof *windows), *next = windows;
-    if (windows == NULL) {
-        return KERNEL_NO_MEMORY;
-    }
-    for (int axis = 1; axis < 3; axis++) {
-        for (int64_t o = 0; o < pool->out[axis]; o++) {
-            const Span span = inside(pool, axis, o);
-            const double deep = axis == 1 ? (double)counted(pool, 0, 0) : 1;
-            *next++ = (PlaneWindow){span.begin, span.end, deep * (double)counted(pool, axis, o)};
-        }
-    }
-    const Beside beside = {mode, x, y, NULL, {windows, windows + pool->out[1]}, pool->averages_all ? pool->divisor : 0};
-    const KernelStatus status = us_pool_side_by_side(&beside);
-    us_scratch_give_back(windows);
-    return status;
+    const Beside beside = {mode, x, y, NULL, window_beside, pool, pool->averages_all ? pool->divisor : 0};
+    return us_pool_side_by_side(&beside);
 }
 
 static KernelStatus end(Pool *pool)

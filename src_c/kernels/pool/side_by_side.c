@@ -17,6 +17,7 @@ enum { PIECE_ELEMENTS = 16 * 1024, ENOUGH_PIECES = 16 };
 /* One call. */
 typedef struct Call {
     const Beside *beside;
+    const PlaneWindow *windows[2];
     int64_t planes, in[2], out[2];
     int64_t of_x, of_y; /* elements of a plane */
     int64_t piece;      /* planes */
@@ -85,6 +86,25 @@ bool us_lies_side_by_side(const View *x, const View *y, const View *places, int6
            us_view_elements(y) > 0 && are_enough_planes(x);
 }
 
+static KernelStatus run(Call *call, PlaneWindow *windows)
+{
+    const Beside *beside = call->beside;
+    for (int axis = 0; axis < 2; axis++) {
+        call->windows[axis] = windows;
+        for (int64_t o = 0; o < call->out[axis]; o++) {
+            *windows++ = beside->window(beside->context, 1 + axis, o);
+        }
+    }
+    const PlaneWindow *rows = call->windows[0], *columns = call->windows[1];
+    call->is_global = call->of_y == 1 && rows->begin == 0 && rows->end == call->in[0] && columns->begin == 0 &&
+                      columns->end == call->in[1];
+    atomic_init(&call->out_of_memory, false);
+    call->piece = ceiling(PIECE_ELEMENTS, larger(call->of_x, 1) * LANES) * LANES;
+    const View *x = beside->x;
+    run_pieces(ceiling(call->planes, call->piece), us_view_elements(x), bodies[x->dtype], call);
+    return atomic_load(&call->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
 KernelStatus us_pool_side_by_side(const Beside *beside)
 {
     const View *x = beside->x, *y = beside->y;
@@ -95,11 +115,8 @@ KernelStatus us_pool_side_by_side(const Beside *beside)
         call.of_x *= call.in[axis];
         call.of_y *= call.out[axis];
     }
-    const PlaneWindow *rows = beside->windows[0], *columns = beside->windows[1];
-    call.is_global = call.of_y == 1 && rows->begin == 0 && rows->end == call.in[0] && columns->begin == 0 &&
-                     columns->end == call.in[1];
-    atomic_init(&call.out_of_memory, false);
-    call.piece = ceiling(PIECE_ELEMENTS, larger(call.of_x, 1) * LANES) * LANES;
-    run_pieces(ceiling(call.planes, call.piece), us_view_elements(x), bodies[x->dtype], &call);
-    return atomic_load(&call.out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+    PlaneWindow *windows = us_scratch_array(call.out[0] + call.out[1], sizeof *windows);
+    const KernelStatus status = windows == NULL ? KERNEL_NO_MEMORY : run(&call, windows);
+    us_scratch_give_back(windows);
+    return status;
 }

@@ -17,7 +17,8 @@ typedef enum BesideMode { BESIDE_MAXIMUM, BESIDE_AVERAGE, BESIDE_AVERAGE_GRADIEN
 typedef struct Beside {
     BesideMode mode;
     const View *x, *y, *places; /* places: NULL or absent where nobody asks */
-    const PlaneWindow *windows[2]; /* of the last two axes of y */
+    PlaneWindow (*window)(const void *context, int axis, int64_t o); /* number o on spatial axis 1 or 2 of y */
+    const void *context;
     double divide_by; /* averages, if it is not 0 */
 } Beside;
 
