@@ -23,7 +23,7 @@ enum {
     PREFETCH_BYTES = 2048,
     GUESS_ELEMENTS = 4,
     PLANE_LIMIT = FOLD_WIDTH - LANES,
-    SINGLE_PLANE_LIMIT = 400,
+    SINGLE_PLANE_LIMIT = 256,
 };
 
 /* The axes of one kind, sorted by the first operand's strides, outermost first; axes of size 1 are left out. */
