@@ -83,7 +83,7 @@ typedef struct Part {
     int64_t before, inside, first;
 } Part;
 
-/* Spatial axes become one where every result looks at the input element of its own place only. */
+/* Spatial axes become one where every result looks at the input element of its own place along the inner one. */
 void us_gather_merge_axes(Gather *gather);
 
 /* Whether the columns of a group are the input itself: one tap, at the result's own place. */
@@ -142,6 +142,10 @@ KernelStatus us_gather_by_winograd(const Gather *gather, const Finish *finish);
 bool us_cells_take(const Gather *gather);
 KernelStatus us_gather_by_cells(const Gather *gather, const void *filter, const Finish *finish);
 KernelStatus us_gather_slopes_by_cells(const Gather *gather, const void *dy, DType dy_type, void *sums);
+
+/* The same, and what is taken, for float32 and filters of many results, or depthwise ones of many channels. */
+bool us_lanes_take(const Gather *gather);
+KernelStatus us_gather_by_lanes(const Gather *gather, const void *filter, const Finish *finish);
 
 /* The sums of us_gather_by_product for 16-bit numbers where the processor multiplies these. *taken false: nothing is done. */
 KernelStatus us_gather_by_shifts(const Gather *gather, const Finish *finish, bool *taken);

@@ -153,8 +153,9 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
         const bool finite = wide ? are_finite_double(filter, elements) : are_finite_float(filter, elements);
         rows.is_square = finite && is_square(gather); /* zeros beside planes must not meet filters that are not finite */
         rows.square = rows.is_square ? square_of(gather) : (Square){0};
-        if (finite && !rows.is_square && us_cells_take(gather)) {
-            const KernelStatus status = us_gather_by_cells(gather, filter, finish);
+        const bool by_lanes = us_lanes_take(gather);
+        if (finite && !rows.is_square && (by_lanes || us_cells_take(gather))) {
+            const KernelStatus status = (by_lanes ? us_gather_by_lanes : us_gather_by_cells)(gather, filter, finish);
             us_scratch_give_back(filter);
             return status;
         }
