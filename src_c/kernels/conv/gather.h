@@ -146,6 +146,7 @@ KernelStatus us_gather_slopes_by_cells(const Gather *gather, const void *dy, DTy
 /* The same, and what is taken, for float32 and filters of many results, or depthwise ones of many channels. */
 bool us_lanes_take(const Gather *gather);
 KernelStatus us_gather_by_lanes(const Gather *gather, const void *filter, const Finish *finish);
+KernelStatus us_gather_slopes_by_lanes(const Gather *gather, const void *dy, void *sums); /* not of depthwise filters */
 
 /* The sums of us_gather_by_product for 16-bit numbers where the processor multiplies these. *taken false: nothing is done. */
 KernelStatus us_gather_by_shifts(const Gather *gather, const Finish *finish, bool *taken);

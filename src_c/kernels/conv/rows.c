@@ -171,8 +171,10 @@ KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DTyp
     const bool wide = gather->compute == DTYPE_FLOAT64;
     rows.is_square = is_square(gather);
     rows.square = rows.is_square ? square_of(gather) : (Square){0};
-    if (!rows.is_square && us_cells_take(gather)) {
-        const KernelStatus status = us_gather_slopes_by_cells(gather, dy, dy_type, sums);
+    const bool by_lanes = gather->channels * gather->results > 1 && dy_type == DTYPE_FLOAT32 && us_lanes_take(gather);
+    if (!rows.is_square && (by_lanes || us_cells_take(gather))) {
+        const KernelStatus status = by_lanes ? us_gather_slopes_by_lanes(gather, dy, sums)
+                                             : us_gather_slopes_by_cells(gather, dy, dy_type, sums);
         const int64_t elements = gather->groups * gather->results * gather->channels * gather_taps(gather);
         if (status != KERNEL_OK || (wide ? are_finite_double(sums, elements) : are_finite_float(sums, elements))) {
             return status;
