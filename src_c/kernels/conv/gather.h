@@ -148,6 +148,18 @@ bool us_lanes_take(const Gather *gather);
 KernelStatus us_gather_by_lanes(const Gather *gather, const void *filter, const Finish *finish);
 KernelStatus us_gather_slopes_by_lanes(const Gather *gather, const void *dy, void *sums); /* not of depthwise filters */
 
+/* Gathers of the same depthwise input, each of the results at first, first + stride, … of all. */
+enum { GATHER_MOST_PHASES = 16 };
+typedef struct GatherPhase {
+    Gather gather;
+    int64_t first[CONV_AXES];
+} GatherPhase;
+
+/* The sums of all of them. *taken false: nothing is done, for there are weights that are not finite. */
+bool us_lanes_take_phases(const GatherPhase *phases, int64_t count);
+KernelStatus us_gather_phases_by_lanes(const GatherPhase *phases, int64_t count, const int64_t *stride, const Finish *finish,
+                                       bool *taken);
+
 /* The sums of us_gather_by_product for 16-bit numbers where the processor multiplies these. *taken false: nothing is done. */
 KernelStatus us_gather_by_shifts(const Gather *gather, const Finish *finish, bool *taken);
 

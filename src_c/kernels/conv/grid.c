@@ -237,7 +237,8 @@ bool us_grid_fits(const Gather *gather, int64_t channels)
 {
     enum { MOST_ELEMENTS = 1 << 22, MOST_SUMS = 1 << 16 }; /* a part's sums: 32 MiB */
     const int64_t taps = gather_taps(gather);
-    if (taps == 0 || taps > GRID_MOST_TAPS || channels == 0 || gather_positions(gather) == 0 || !is_countable(gather, channels)) {
+    if (taps == 0 || taps > GRID_MOST_TAPS || channels == 0 || gather_positions(gather) == 0 ||
+        !is_countable(gather, channels)) {
         return false;
     }
     const GridCut cut = us_grid_cut(gather, channels, 1);

@@ -62,7 +62,7 @@ typedef struct GridCut {
 GridCut us_grid_cut(const Gather *gather, int64_t channels, int64_t least_parts);
 GridPart us_grid_part(const Gather *gather, const GridCut *cut, int64_t number);
 
-/* Whether the gather has taps and results, of which there are not too many for a grid, nor too many cells of so many channels. */
+/* Whether the gather has taps and results, of which there are not too many for a grid, nor too many cells of some channels. */
 bool us_grid_fits(const Gather *gather, int64_t channels);
 
 /* Whether the gather goes by shifts, and its work is not mostly padding. */
