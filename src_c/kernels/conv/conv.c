@@ -272,7 +272,7 @@ static GatherPhase phase_of(const Problem *problem, const Gather *model, const i
     return phase;
 }
 
-/* Depthwise filters give the elements of all residues of an image together, so that each is written once. *taken false:
+/* Many small filters give the elements of all residues of an image together, so that each is written once. *taken false:
  * nothing is done. */
 static KernelStatus run_together(const Problem *problem, const Gather *model, const int64_t *residues, const Finish *finish,
                                  bool *taken)

@@ -148,7 +148,7 @@ bool us_lanes_take(const Gather *gather);
 KernelStatus us_gather_by_lanes(const Gather *gather, const void *filter, const Finish *finish);
 KernelStatus us_gather_slopes_by_lanes(const Gather *gather, const void *dy, void *sums); /* not of depthwise filters */
 
-/* Gathers of the same depthwise input, each of the results at first, first + stride, … of all. */
+/* Gathers of the same input, each of the results at first, first + stride, … of all. */
 enum { GATHER_MOST_PHASES = 16 };
 typedef struct GatherPhase {
     Gather gather;

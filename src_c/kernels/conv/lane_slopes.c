@@ -32,7 +32,8 @@ US_ALWAYS_INLINE void add_products(const Patch *patch, int count, const float *d
         sum[i] = (Lanes){0};
     }
     for (int64_t row = 0; row < patch->rows; row++) {
-        for (int64_t at = patch->starts[row], end = at + patch->width; at < end; at++, dy += WIDTH) {
+        const int64_t first_seen = patch->starts[row], end = first_seen + patch->width * patch->apart;
+        for (int64_t at = first_seen; at < end; at += patch->apart, dy += WIDTH) {
             const Lanes of_dy = *(const Lanes *)dy;
 #pragma GCC unroll 9
             for (int i = 0; i < count; i++) {

@@ -45,16 +45,17 @@ static void order_weights(void *context, int64_t number)
     us_transpose((char *)to, WIDTH * size, (const char *)(phase->filter + first * depth), depth * size, count, depth, size);
 }
 
-/* The sums of `across` neighbours in some rows from `row` on. */
-US_ALWAYS_INLINE void sum_rows(const Patch *patch, bool own, int across, int down, const float *weights, int64_t row,
+/* The sums of `across` neighbours in some rows from `row` on, which see what lies `apart` floats apart. */
+US_ALWAYS_INLINE void sum_rows(const Patch *patch, int apart, int across, int down, const float *weights, int64_t row,
                                int64_t column, float *sums)
 {
+    const bool own = apart == WIDTH;
     const int64_t taps = gather_taps(&patch->part.gather), channels = patch->part.gather.channels;
     const float *from[DOWN];
     Lanes sum[DOWN][ACROSS];
 #pragma GCC unroll 4
     for (int i = 0; i < down; i++) {
-        from[i] = patch->cells + patch->starts[smaller(row + i, patch->rows - 1)] + column * (own ? WIDTH : 1);
+        from[i] = patch->cells + patch->starts[smaller(row + i, patch->rows - 1)] + column * apart;
 #pragma GCC unroll 8
         for (int j = 0; j < across; j++) {
             sum[i][j] = (Lanes){0};
@@ -68,7 +69,8 @@ US_ALWAYS_INLINE void sum_rows(const Patch *patch, bool own, int across, int dow
             for (int i = 0; i < down; i++) {
 #pragma GCC unroll 8
                 for (int j = 0; j < across; j++) {
-                    sum[i][j] += own ? weight * *(const Lanes *)(from[i] + at + j * WIDTH) : weight * from[i][at + j];
+                    const float *value = from[i] + at + j * apart;
+                    sum[i][j] += own ? weight * *(const Lanes *)value : weight * *value;
                 }
             }
         }
@@ -83,41 +85,46 @@ US_ALWAYS_INLINE void sum_rows(const Patch *patch, bool own, int across, int dow
     }
 }
 
-US_ALWAYS_INLINE void sum_columns(const Patch *patch, bool own, int across, const float *weights, int64_t column, float *sums)
+US_ALWAYS_INLINE void sum_columns(const Patch *patch, int apart, int across, const float *weights, int64_t column, float *sums)
 {
     const int fitting = SUMS / across, down = fitting < DOWN ? fitting : DOWN;
     for (int64_t row = 0; row < patch->rows; row += down) {
-        sum_rows(patch, own, across, down, weights, row, column, sums);
+        sum_rows(patch, apart, across, down, weights, row, column, sums);
     }
 }
 
 /* All positions of the patch, in columns as wide as each other. */
-US_ALWAYS_INLINE void sum_positions(const Patch *patch, bool own, const float *weights, float *sums)
+US_ALWAYS_INLINE void sum_positions(const Patch *patch, int apart, const float *weights, float *sums)
 {
     const int64_t columns = ceiling(patch->width, ACROSS);
     for (int64_t i = 0; i < columns; i++) {
         const int64_t column = i * patch->width / columns, end = (i + 1) * patch->width / columns;
         switch (end - column) {
-        case 1: sum_columns(patch, own, 1, weights, column, sums); break;
-        case 2: sum_columns(patch, own, 2, weights, column, sums); break;
-        case 3: sum_columns(patch, own, 3, weights, column, sums); break;
-        case 4: sum_columns(patch, own, 4, weights, column, sums); break;
-        case 5: sum_columns(patch, own, 5, weights, column, sums); break;
-        case 6: sum_columns(patch, own, 6, weights, column, sums); break;
-        case 7: sum_columns(patch, own, 7, weights, column, sums); break;
-        default: sum_columns(patch, own, ACROSS, weights, column, sums); break;
+        case 1: sum_columns(patch, apart, 1, weights, column, sums); break;
+        case 2: sum_columns(patch, apart, 2, weights, column, sums); break;
+        case 3: sum_columns(patch, apart, 3, weights, column, sums); break;
+        case 4: sum_columns(patch, apart, 4, weights, column, sums); break;
+        case 5: sum_columns(patch, apart, 5, weights, column, sums); break;
+        case 6: sum_columns(patch, apart, 6, weights, column, sums); break;
+        case 7: sum_columns(patch, apart, 7, weights, column, sums); break;
+        default: sum_columns(patch, apart, ACROSS, weights, column, sums); break;
         }
     }
 }
 
-static void sum_of_one(const Patch *patch, const float *weights, float *sums)
-{
-    sum_positions(patch, false, weights, sums);
-}
-
 static void sum_of_own(const Patch *patch, const float *weights, float *sums)
 {
-    sum_positions(patch, true, weights, sums);
+    sum_positions(patch, WIDTH, weights, sums);
+}
+
+static void sum_of_one(const Patch *patch, const float *weights, float *sums)
+{
+    sum_positions(patch, 1, weights, sums);
+}
+
+static void sum_of_steps(const Patch *patch, const float *weights, float *sums)
+{
+    sum_positions(patch, LANES_STEP, weights, sums);
 }
 
 /* Positions of all results. */
@@ -168,7 +175,9 @@ static void sum_unit(const Piece *piece, int64_t unit)
             if (vector == 0) {
                 us_lanes_pack(&piece->patches[k], unit);
             }
-            (plan->own ? sum_of_own : sum_of_one)(&piece->patches[k], weights, piece->sums);
+            (plan->own                       ? sum_of_own
+             : piece->patches[k].apart == 1 ? sum_of_one
+                                            : sum_of_steps)(&piece->patches[k], weights, piece->sums);
         }
         store_sums(work->finish, &piece->stretch, conv_product3(work->phases->among.size), first, results, piece->sums,
                    piece->ordered);
@@ -283,7 +292,8 @@ KernelStatus us_gather_phases_by_lanes(const GatherPhase *given, int64_t count, 
         memcpy(phases[k].among.first, given[k].first, sizeof phases[k].among.first);
         taps += gather_taps(&given[k].gather);
     }
-    const int64_t weights = us_scratch_count(largest->groups, taps);
+    const int64_t filters_of_tap = largest->groups * largest->results * largest->channels;
+    const int64_t weights = us_scratch_count(filters_of_tap, taps);
     float *filters = us_scratch_array(weights, sizeof *filters), *next = filters;
     if (filters == NULL) {
         return KERNEL_NO_MEMORY;
@@ -291,7 +301,7 @@ KernelStatus us_gather_phases_by_lanes(const GatherPhase *given, int64_t count, 
     for (int64_t k = 0; k < count; k++) {
         us_gather_pack_filter(&given[k].gather, next);
         phases[k].filter = next;
-        next += largest->groups * gather_taps(&given[k].gather);
+        next += filters_of_tap * gather_taps(&given[k].gather);
     }
     const View all = us_view_contiguous(filters, DTYPE_FLOAT32, 1, &weights);
     *taken = isfinite(us_conv_largest_magnitude(&all));

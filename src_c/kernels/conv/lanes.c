@@ -59,16 +59,17 @@ bool us_lanes_take(const Gather *gather)
 bool us_lanes_take_phases(const GatherPhase *phases, int64_t count)
 {
     enum { MOST_POSITIONS = 1 << 16 }; /* of an image's results, which are summed in memory */
+    const Gather *any = &phases->gather;
+    const int64_t units = is_depthwise(any) ? ceiling(any->groups, LEAST) : any->groups;
     int64_t taps = 0, positions = 0;
     for (int64_t k = 0; k < count; k++) {
-        const Gather *gather = &phases[k].gather;
-        if (!is_depthwise(gather) || !has_lanes(gather)) {
+        if (!has_lanes(&phases[k].gather)) {
             return false;
         }
-        taps += gather_taps(gather);
-        positions += conv_product3(gather->out_size);
+        taps += gather_taps(&phases[k].gather);
+        positions += conv_product3(phases[k].gather.out_size);
     }
-    return taps >= LEAST_TAPS && positions <= MOST_POSITIONS;
+    return taps >= LEAST_TAPS && positions <= MOST_POSITIONS && any->images >= ceiling(FEW, units);
 }
 
 /* ---- cells ------------------------------------------------------------------------------------------------------- */
@@ -93,21 +94,39 @@ Among us_lanes_all(const int64_t *size)
 static void note_rows(Patch *patch, const Among *among)
 {
     const int64_t *out = patch->part.gather.out_size, *size = among->size, *stride = among->stride, *first = among->first;
+    const int64_t *step = patch->part.gather.step, *step_seen = patch->seen.step;
     patch->step = stride[2] * WIDTH;
     for (int64_t i = 0; i < patch->rows; i++) {
-        const int64_t image = i / (out[0] * out[1]), row = i % (out[0] * out[1]);
-        const int64_t of0 = row / out[1] * stride[0] + first[0], of1 = row % out[1] * stride[1] + first[1];
+        const int64_t image = i / (out[0] * out[1]), i0 = i / out[1] % out[0], i1 = i % out[1];
+        const int64_t row = i0 * (step[0] / step_seen[0]) * patch->seen.out_size[1] + i1 * (step[1] / step_seen[1]);
+        const int64_t of0 = i0 * stride[0] + first[0], of1 = i1 * stride[1] + first[1];
         patch->starts[i] = us_grid_row(&patch->grid, image, row) * patch->plan->cell;
         patch->places[i] = (((image * size[0] + of0) * size[1] + of1) * size[2] + first[2]) * WIDTH;
     }
+}
+
+/* A gather of as many taps whose steps are 1, of which the results of another are some: its grid has one residue only, whose
+ * lines are copied as they are. For a single value at a time, that need not lie beside the next one. */
+static Gather without_steps(const Gather *gather)
+{
+    Gather dense = *gather;
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        dense.out_size[axis] = (gather->out_size[axis] - 1) * gather->step[axis] + 1;
+        dense.step[axis] = 1;
+    }
+    return dense;
 }
 
 Patch us_lanes_patch(const Plan *plan, const Gather *gather, int64_t number)
 {
     Patch patch = {.plan = plan, .part = us_grid_part(gather, &plan->cut, number), .lowest = INT64_MAX};
     const int64_t *out = patch.part.gather.out_size;
+    const int64_t *step = gather->step;
+    const bool dense = !plan->own && step[2] == LANES_STEP && step[1] <= LANES_STEP && step[0] <= LANES_STEP;
     patch.rows = patch.part.gather.images * out[0] * out[1];
     patch.width = out[2];
+    patch.apart = dense ? LANES_STEP : plan->cell;
+    patch.seen = dense ? without_steps(&patch.part.gather) : patch.part.gather;
     return patch;
 }
 
@@ -118,14 +137,14 @@ static int64_t most_lines(const Grid *grid)
 
 size_t us_lanes_patch_bytes(const Patch *patch)
 {
-    const Grid grid = us_grid_of(&patch->part.gather);
+    const Grid grid = us_grid_of(&patch->seen);
     return 2 * us_scratch_bytes(patch->rows, sizeof *patch->starts) + us_scratch_bytes(most_lines(&grid), sizeof *patch->lines);
 }
 
 void us_lanes_begin(Patch *patch, const Among *among, char **cursor)
 {
     const size_t of_rows = us_scratch_bytes(patch->rows, sizeof *patch->starts);
-    patch->grid = us_grid_of(&patch->part.gather);
+    patch->grid = us_grid_of(&patch->seen);
     patch->starts = us_scratch_part(cursor, of_rows);
     patch->places = us_scratch_part(cursor, of_rows);
     patch->lines = us_scratch_part(cursor, us_scratch_bytes(most_lines(&patch->grid), sizeof *patch->lines));
@@ -160,7 +179,7 @@ void us_lanes_take_cells(Patch *patch, char **cursor)
 /* The channels of a group. */
 static void pack_group(const Patch *patch, int64_t group)
 {
-    const Gather *gather = &patch->part.gather;
+    const Gather *gather = &patch->seen;
     const int64_t plane = conv_product3(gather->in_size), channels = gather->channels;
     for (int64_t i = 0; i < patch->line_count; i++) {
         const Line *line = &patch->lines[i];

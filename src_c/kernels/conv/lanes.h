@@ -10,8 +10,8 @@
 #include "kernels/conv/grid.h"
 #include "tensor/levels.h"
 
-/* Lanes of a vector; work for a few threads. */
-enum { WIDTH = REGISTER_BYTES / sizeof(float), FEW = 8 };
+/* Lanes of a vector; work for a few threads; steps of gathers whose input is copied as it is. */
+enum { WIDTH = REGISTER_BYTES / sizeof(float), FEW = 8, LANES_STEP = 2 };
 
 typedef float Lanes __attribute__((vector_size(REGISTER_BYTES), aligned(sizeof(float)), may_alias));
 
@@ -46,8 +46,10 @@ typedef struct Line {
 typedef struct Patch {
     const Plan *plan;
     GridPart part;
+    Gather seen;              /* whose grid it is: see lanes.c */
     Grid grid;
     int64_t rows, width;      /* rows of results */
+    int64_t apart;            /* floats from what a result sees to what the next one in its row does */
     int64_t *starts;          /* of a row: what its first result sees of the first tap */
     int64_t *places, step;    /* of a row: where the sums of its first result stand; from result to result */
     int64_t shifts[GRID_MOST_TAPS];
