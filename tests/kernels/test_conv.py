@@ -243,6 +243,24 @@ def test_vectors_of_results_meet_no_zeros_outside_with_what_is_infinite():
     assert np.isfinite(dw.values()[1, :, 0]).all() and np.isinf(dw.values()[1, :, 1:]).all()
 
 
+# Gradients to the data by products over the positions of several images, not all of them in the last one, of one image,
+# and of several parts of the channels; planes too large for that; windows that leave elements out, or lie outside.
+FOLDED = [
+    ((11, 20, 8, 9), 14, (3, 3), (1, 1), (1, 1), (1, 1), 2), ((3, 40, 31, 30), 33, (3, 3), (2, 2), (1, 1), (1, 1), 1),
+    ((2, 150, 7, 6), 40, (2, 3), (1, 1), (0, 1), (1, 1), 1), ((1, 34, 70, 60), 36, (3, 3), (2, 1), (1, 1), (1, 1), 1),
+    ((5, 36, 11, 10), 40, (2, 2), (3, 4), (1, 0), (1, 1), 1), ((3, 17, 5, 6), 35, (5, 7), (1, 2), (4, 6), (2, 1), 1),
+    ((2, 18, 4, 6, 5), 34, (2, 3, 2), (1, 2, 1), (1, 1, 0), (2, 1, 1), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("problem", FOLDED, ids=str)
+def test_gradients_to_the_data_by_products_over_images(problem, dtype):
+    check_all(problem, PRODUCT, dtype)
+    check_all(problem, PRODUCT, dtype, ("gaps", "first", "gaps"), mirrored=True)
+    check_all(problem, PRODUCT, dtype, ("last", "first", "first"), alpha=-1.5, beta=0.5)
+
+
 # Filters that are one element wide slide along planes as along rows, those that are one plane deep along volumes.
 NARROW = [
     ((2, 4, 9, 5), 6, (3, 1), (1, 1), (1, 0), (1, 1), 1), ((2, 4, 9, 5), 6, (4, 1), (1, 1), (5, 0), (2, 1), 2),

@@ -299,6 +299,28 @@ static KernelStatus run_together(const Problem *problem, const Gather *model, co
     return status;
 }
 
+/* By products of the filter as it lies. *taken false: nothing is done. */
+static KernelStatus run_folded(const Problem *problem, const Finish *finish, bool *taken)
+{
+    void *copy;
+    const void *dy;
+    Gather gather = gather_of(problem, false, &problem->x, &problem->w, &problem->x);
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        gather.out_size[axis] = problem->y.shape[2 + axis];
+    }
+    us_gather_merge_axes(&gather);
+    *taken = us_folds(&gather);
+    if (!*taken) {
+        return KERNEL_OK;
+    }
+    if (!us_gather_operand(&problem->y, DTYPE_FLOAT32, false, &dy, &copy)) {
+        return KERNEL_NO_MEMORY;
+    }
+    const KernelStatus status = us_gather_folded(&gather, dy, finish);
+    us_scratch_give_back(copy);
+    return status;
+}
+
 KernelStatus us_conv_backward_data(const View *views, const void *attributes)
 {
     const Convolution *conv = attributes;
@@ -325,6 +347,8 @@ KernelStatus us_conv_backward_data(const View *views, const void *attributes)
     KernelStatus status = KERNEL_OK;
     if (way == BY_ROWS && !goes_along_channels(&gather, way, &problem.y)) {
         status = run_together(&problem, &gather, residues, &finish, &taken);
+    } else if (way == BY_PRODUCT && gather.column_type == gather.compute && !goes_along_channels(&gather, way, &problem.y)) {
+        status = run_folded(&problem, &finish, &taken);
     }
     for (int64_t k = 0; !taken && status == KERNEL_OK && k < conv_product3(residues); k++) {
         const GatherPhase residue = phase_of(&problem, &gather, residues, k);

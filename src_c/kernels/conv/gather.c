@@ -28,6 +28,26 @@ static Segment segment_at(const Gather *gather, int64_t position, int64_t end)
     return segment;
 }
 
+/* The whole next row of results, or what is left of it before `left` positions end. */
+static void go_on(const Gather *gather, Segment *segment, int64_t left)
+{
+    segment->begin = 0;
+    segment->count = smaller(gather->out_size[2], left);
+    if (++segment->o1 == gather->out_size[1]) {
+        segment->o1 = 0;
+        if (++segment->o0 == gather->out_size[0]) {
+            segment->o0 = 0;
+            segment->image++;
+        }
+    }
+}
+
+/* Steps that cover a distance; most often without a division. */
+static int64_t steps_over(int64_t distance, int64_t step)
+{
+    return step == 1 ? distance : step == 2 ? (distance + 1) / 2 : (distance + step - 1) / step;
+}
+
 static int64_t place(const Gather *gather, int axis, int64_t position, int64_t tap)
 {
     const TapAxis *taps = &gather->taps[axis];
@@ -42,7 +62,7 @@ static Part part_of(const Gather *gather, const Segment *segment, const int64_t 
     if (i0 < 0 || i0 >= gather->in_size[0] || i1 < 0 || i1 >= gather->in_size[1] || start >= size) {
         return part;
     }
-    const int64_t before = start < 0 ? (-start + step - 1) / step : 0, end = (size - 1 - start) / step + 1;
+    const int64_t before = start < 0 ? steps_over(-start, step) : 0, end = steps_over(size - start, step);
     if (before >= segment->count || end <= before) {
         return part;
     }

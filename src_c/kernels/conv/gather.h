@@ -54,6 +54,12 @@ US_ALWAYS_INLINE void copy_ends(char *to, const char *from, int64_t bytes, int64
     memcpy(to + bytes - part, from + bytes - part, (size_t)part);
 }
 
+US_ALWAYS_INLINE void clear_ends(char *to, int64_t bytes, int64_t part)
+{
+    memset(to, 0, (size_t)part);
+    memset(to + bytes - part, 0, (size_t)part);
+}
+
 /* Short runs are copied by parts of known sizes, the last one over the end of the one before it, instead of calls of
  * memcpy. */
 US_ALWAYS_INLINE void copy_run(void *to, const void *from, int64_t bytes)
@@ -74,6 +80,27 @@ US_ALWAYS_INLINE void copy_run(void *to, const void *from, int64_t bytes)
         copy_ends(to, from, bytes, LEAST);
     } else if (bytes > 0) {
         memcpy(to, from, sizeof(uint16_t));
+    }
+}
+
+/* And cleared. */
+US_ALWAYS_INLINE void clear_bytes(void *to, int64_t bytes)
+{
+    enum { LONG = 128, WIDE = 64, MIDDLE = 32, NARROW = 16, FEW = 8, LEAST = 4 };
+    if (bytes > LONG) {
+        memset(to, 0, (size_t)bytes);
+    } else if (bytes >= WIDE) {
+        clear_ends(to, bytes, WIDE);
+    } else if (bytes >= MIDDLE) {
+        clear_ends(to, bytes, MIDDLE);
+    } else if (bytes >= NARROW) {
+        clear_ends(to, bytes, NARROW);
+    } else if (bytes >= FEW) {
+        clear_ends(to, bytes, FEW);
+    } else if (bytes >= LEAST) {
+        clear_ends(to, bytes, LEAST);
+    } else if (bytes > 0) {
+        memset(to, 0, sizeof(uint16_t));
     }
 }
 
@@ -131,6 +158,13 @@ void us_finish_channels(const Finish *finish, DType compute, int64_t position, i
 /* Where the sums of a channel of an image belong, stored as they are, or that and in one row; NULL: elsewhere. */
 void *us_finish_in_place(const Finish *finish, DType compute, int64_t image, int64_t channel);
 void *us_finish_plane(const Finish *finish, DType compute, int64_t image, int64_t channel);
+
+/* dy of a gather, packed like its input, as one of which every position sees itself. */
+Gather us_gather_of_rows(const Gather *gather, const void *dy, DType type);
+
+/* What a gather makes of dy for its input, stored by `finish`: see folded.c. */
+bool us_folds(const Gather *gather);
+KernelStatus us_gather_folded(const Gather *gather, const void *dy, const Finish *finish);
 
 /* The sums of a gather, stored by `finish`. */
 KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish);
