@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Weights whose slopes are formed together, and of those that are left. */
-enum { TOGETHER = 9, LEAST_TOGETHER = 3 };
+enum { TOGETHER = REGISTER_BYTES == 64 ? 9 : 6, LEAST_TOGETHER = 3 };
 
 typedef struct Slopes {
     Plan plan;

@@ -1,5 +1,6 @@
 /* The sums of a gather by loops along rows: for depthwise filters of 3 x 3 taps, or with channels last, and for weights that are
- * not finite, which must not meet the zeros that columns and cells have outside the input. Others go over cells. */
+ * not finite, which must not meet the zeros that columns and cells have outside the input. Others go over cells, or by vectors
+ * of results. */
 #include "kernels/conv/gather.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
