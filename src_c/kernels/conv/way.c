@@ -136,13 +136,13 @@ static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes
 Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, const View *in)
 {
     enum { FEW_CHANNELS = 8 }; /* groups with no more channels and results than these go by rows */
-    enum { NEAR_VALUES = 64 * 1024 }; /* of an image and group: tiles of few results pay where there are more */
+    enum { NEAR_VALUES = 64 * 1024 }; /* of an image and group: tiles of few results pay where there are more, for sums */
     const bool few = gather->channels <= FEW_CHANNELS && gather->results <= FEW_CHANNELS && gather->groups > 1;
     if (method == CONV_DIRECT || (few && method != CONV_PRODUCT && method != CONV_WINOGRAD)) {
         return BY_ROWS;
     }
     const bool by_rows = has_few_results(gather, method, slopes, in);
-    const bool near = by_rows && gather->channels * conv_product3(gather->in_size) <= NEAR_VALUES;
+    const bool near = by_rows && (slopes || gather->channels * conv_product3(gather->in_size) <= NEAR_VALUES);
     const bool pays =
         us_conv_winograd_pays(gather->column_type, gather->channels, gather->results, gather_positions(gather));
     const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays && !near));
