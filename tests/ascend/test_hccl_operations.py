@@ -4,6 +4,7 @@ Every rank has its own numbers, so that a part that comes from the wrong rank, o
 
 import contextlib
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -407,6 +408,38 @@ def test_one_thread_joins_for_several_ranks_in_a_group():
     ok(lib.HcclGroupEnd())
     for comm in comms:
         ok(lib.HcclCommDestroy(comm))
+
+
+def test_ranks_find_each_other_by_a_rank_table(tmp_path):
+    """In the order of the file or not, with what cards need besides."""
+    devices = [{"device_id": str(n), "device_ip": f"192.168.1.{n}", "rank_id": str(rank)} for n, rank in enumerate((2, 0, 1))]
+    table = tmp_path / "ranks.json"
+    table.write_text(json.dumps({"server_count": "1", "server_list": [{"server_id": str(tmp_path), "device": devices}],
+                                 "version": "1.0", "status": "completed"}, indent=2))  # fmt: skip
+    sums = []
+
+    def work(rank):
+        comm, stream = ffi.new("HcclComm *"), ffi.new("aclrtStream *")
+        ok(lib.aclrtSetDevice(0))
+        ok(lib.HcclCommInitClusterInfo(os.fsencode(table), rank, comm))
+        ok(lib.aclrtCreateStream(stream))
+        x, data = ffi.new("void **"), numpy.array([10**rank], numpy.int32)
+        ok(lib.aclrtMalloc(x, 4, lib.ACL_MEM_MALLOC_HUGE_FIRST))
+        ok(lib.aclrtMemcpy(x[0], 4, ffi.from_buffer(data), 4, lib.ACL_MEMCPY_HOST_TO_DEVICE))
+        ok(lib.HcclAllReduce(x[0], x[0], 1, 2, SUM, comm[0], stream[0]))
+        ok(lib.aclrtSynchronizeStream(stream[0]))
+        ok(lib.aclrtMemcpy(ffi.from_buffer(data), 4, x[0], 4, lib.ACL_MEMCPY_DEVICE_TO_HOST))
+        sums.append(int(data[0]))
+        ok(lib.aclrtFree(x[0]))
+        ok(lib.aclrtDestroyStream(stream[0]))
+        ok(lib.HcclCommDestroy(comm[0]))
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in (1, 2, 0)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums == [111] * 3
 
 
 def test_the_name_of_the_configuration_is_the_communicators():

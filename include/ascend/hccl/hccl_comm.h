@@ -18,6 +18,10 @@ extern HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo);
 extern HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank, HcclComm *comm);
 extern HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,
                                              const HcclCommConfig *config, HcclComm *comm);
+/* The same, of the ranks in a rank table, a JSON file whose devices have a "rank_id" each. All are on this machine. */
+extern HcclResult HcclCommInitClusterInfo(const char *clusterInfo, uint32_t rank, HcclComm *comm);
+extern HcclResult HcclCommInitClusterInfoConfig(const char *clusterInfo, uint32_t rank, HcclCommConfig *config,
+                                                HcclComm *comm);
 /* For devices of this process: a communicator each. */
 extern HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms);
 /* For some ranks of a communicator, in ascending order. The others pass NULL and 0xFFFFFFFF as subCommId. */

@@ -1,5 +1,6 @@
-/* Communicators: made, asked and destroyed. */
+/* Communicators: made and destroyed. */
 #include "ascend/hccl/communicator.h"
+#include "ascend/hccl/rank_table.h"
 
 #include "report/grace.h"
 
@@ -129,10 +130,25 @@ void hccl_gather(Call *call, HcclComm comm)
     }
     Room *room = communicator->room;
     const bool complete = call->status == 0 && us_room_gather(room, connect_nanoseconds(), &late, &why);
+    us_meeting_close(communicator->meeting);
+    communicator->meeting = NULL;
     us_require(call, complete || !late, "ranks", "late", HCCL_E_TIMEOUT, "%s", why.text);
     us_require(call, complete, "ranks", "lost", HCCL_E_TCP_CONNECT, "%s", why.text);
     if (call->status != 0 && us_handle_release(comm, HANDLE_COMMUNICATOR)) {
         end_room(room);
+    }
+}
+
+/* At once, or at the end of the group. */
+static void wait_for_others(Call *call, HcclComm made, HcclComm *comm)
+{
+    if (call->status == 0 && hccl_in_group()) {
+        us_require(call, hccl_group_join(made), "comm", "memory", HCCL_E_MEMORY, "no host memory for the group");
+    } else if (call->status == 0) {
+        hccl_gather(call, made);
+    }
+    if (call->status == 0) {
+        *comm = made;
     }
 }
 
@@ -163,17 +179,14 @@ static void set_name(Communicator *communicator, const char *name)
 static void init(Call *call, uint32_t ranks, const HcclRootInfo *rootInfo, uint32_t rank, const HcclCommConfig *config,
                  HcclComm *comm)
 {
+    HcclComm made = NULL;
     us_require(call, comm != NULL, "comm", "null", HCCL_E_PTR, "comm is NULL");
     const uint64_t key = require_key(call, rootInfo);
     require_ranks(call, ranks, rank);
     Communicator as = {.device = require_device(call), .whole = true};
     set_name(&as, name_in(config));
-    join(call, key, &as, (int32_t)ranks, (int32_t)rank, config, comm);
-    if (call->status == 0 && hccl_in_group()) {
-        us_require(call, hccl_group_join(*comm), "comm", "memory", HCCL_E_MEMORY, "no host memory for the group");
-    } else if (call->status == 0) {
-        hccl_gather(call, *comm);
-    }
+    join(call, key, &as, (int32_t)ranks, (int32_t)rank, config, &made);
+    wait_for_others(call, made, comm);
 }
 
 HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo)
@@ -206,6 +219,59 @@ HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootI
     Call call = us_call_begin("HcclCommInitRootInfoConfig");
     require_config(&call, config);
     init(&call, nRanks, rootInfo, rank, call.status == 0 ? config : NULL, comm);
+    return (HcclResult)us_call_end(&call);
+}
+
+/* ---- by a rank table ---- */
+
+/* Rank 0 opens the room and tells its key to those who have the same table. */
+static void meet(Call *call, const RankTable *table, uint32_t rank, Communicator *as, uint64_t *key)
+{
+    char name[32];
+    bool taken = false;
+    snprintf(name, sizeof name, "table-%016llx", (unsigned long long)table->number);
+    if (call->status == 0 && rank == 0) {
+        open_room(call, key);
+        as->meeting = call->status == 0 ? us_meeting_open(name, *key, &taken) : NULL;
+        us_require(call, !taken, "rank", "refused", HCCL_E_PARA, "rank 0 of this table has joined already");
+        us_require(call, as->meeting != NULL, "ranks", "resources", HCCL_E_MEMORY,
+                   "no memory, thread or file descriptor is left for a communicator");
+    } else if (call->status == 0) {
+        us_require(call, us_meeting_find(name, connect_nanoseconds(), key), "ranks", "late", HCCL_E_TIMEOUT,
+                   "rank 0 of this table has not joined");
+    }
+}
+
+static void init_by_table(Call *call, const char *path, uint32_t rank, const HcclCommConfig *config, HcclComm *comm)
+{
+    uint64_t key = 0;
+    HcclComm made = NULL;
+    us_require(call, comm != NULL, "comm", "null", HCCL_E_PTR, "comm is NULL");
+    const RankTable table = hccl_read_rank_table(call, path);
+    us_require(call, rank < table.ranks, "rank", "range", HCCL_E_PARA, "rank is %u of %u ranks", (unsigned)rank,
+               (unsigned)table.ranks);
+    Communicator as = {.device = require_device(call), .whole = true};
+    set_name(&as, name_in(config));
+    meet(call, &table, rank, &as, &key);
+    join(call, key, &as, (int32_t)table.ranks, (int32_t)rank, config, &made);
+    if (call->status != 0) {
+        us_meeting_close(as.meeting);
+    }
+    wait_for_others(call, made, comm);
+}
+
+HcclResult HcclCommInitClusterInfo(const char *clusterInfo, uint32_t rank, HcclComm *comm)
+{
+    Call call = us_call_begin("HcclCommInitClusterInfo");
+    init_by_table(&call, clusterInfo, rank, NULL, comm);
+    return (HcclResult)us_call_end(&call);
+}
+
+HcclResult HcclCommInitClusterInfoConfig(const char *clusterInfo, uint32_t rank, HcclCommConfig *config, HcclComm *comm)
+{
+    Call call = us_call_begin("HcclCommInitClusterInfoConfig");
+    require_config(&call, config);
+    init_by_table(&call, clusterInfo, rank, call.status == 0 ? config : NULL, comm);
     return (HcclResult)us_call_end(&call);
 }
 
@@ -270,21 +336,11 @@ static void require_part(Call *call, const Communicator *whole, uint32_t ranks, 
                "subCommRankId is %u: it must be the place of rank %d in rankIds", (unsigned)rank, (int)whole->room->rank);
 }
 
-/* FNV-1a. */
-static uint64_t number_of(const char *name)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (unsigned char)*name) * 1099511628211u;
-    }
-    return hash | 2; /* neither free nor reserved */
-}
-
 static void join_part(Call *call, Room *whole, const Communicator *as, uint32_t ranks, uint32_t rank,
                       const HcclCommConfig *config, HcclComm *comm)
 {
     uint64_t key = 0;
-    const uint64_t number = number_of(as->name);
+    const uint64_t number = hccl_number_of(as->name, strlen(as->name));
     if (rank == 0) {
         open_room(call, &key);
         us_require(call, us_room_announce(whole, number, key), "subComm", "resources", HCCL_E_MEMORY,
@@ -293,9 +349,13 @@ static void join_part(Call *call, Room *whole, const Communicator *as, uint32_t 
         us_require(call, us_room_look_up(whole, number, connect_nanoseconds(), &key), "ranks", "late", HCCL_E_TIMEOUT,
                    "rank 0 of %s has not made it", as->name);
     }
-    join(call, key, as, (int32_t)ranks, (int32_t)rank, config, comm);
+    HcclComm made = NULL;
+    join(call, key, as, (int32_t)ranks, (int32_t)rank, config, &made);
     if (call->status == 0) {
-        hccl_gather(call, *comm);
+        hccl_gather(call, made);
+    }
+    if (call->status == 0) {
+        *comm = made;
     }
     if (rank == 0) {
         us_room_withdraw(whole, number);
@@ -327,7 +387,7 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
     return (HcclResult)us_call_end(&call);
 }
 
-/* ---- asked and destroyed ---- */
+/* ---- destroyed ---- */
 
 Communicator *hccl_require_communicator(Call *call, HcclComm comm)
 {
@@ -348,72 +408,8 @@ HcclResult HcclCommDestroy(HcclComm comm)
     us_require(&call, us_handle_release(comm, HANDLE_COMMUNICATOR), "comm", "dead", HCCL_E_PARA,
                "communicator %p has just been destroyed by another thread", comm);
     if (call.status == 0) {
+        us_meeting_close(found->meeting);
         end_room(room);
     }
     return (HcclResult)us_call_end(&call);
-}
-
-HcclResult HcclGetRankSize(HcclComm comm, uint32_t *rankSize)
-{
-    Call call = us_call_begin("HcclGetRankSize");
-    const Communicator *found = hccl_require_communicator(&call, comm);
-    us_require(&call, rankSize != NULL, "rankSize", "null", HCCL_E_PTR, "rankSize is NULL");
-    if (call.status == 0) {
-        *rankSize = (uint32_t)found->room->ranks;
-    }
-    return (HcclResult)us_call_end(&call);
-}
-
-HcclResult HcclGetRankId(HcclComm comm, uint32_t *rank)
-{
-    Call call = us_call_begin("HcclGetRankId");
-    const Communicator *found = hccl_require_communicator(&call, comm);
-    us_require(&call, rank != NULL, "rank", "null", HCCL_E_PTR, "rank is NULL");
-    if (call.status == 0) {
-        *rank = (uint32_t)found->room->rank;
-    }
-    return (HcclResult)us_call_end(&call);
-}
-
-HcclResult HcclGetCommName(HcclComm comm, char *commName)
-{
-    Call call = us_call_begin("HcclGetCommName");
-    const Communicator *found = hccl_require_communicator(&call, comm);
-    us_require(&call, commName != NULL, "commName", "null", HCCL_E_PTR, "commName is NULL");
-    if (call.status == 0) {
-        memcpy(commName, found->name, sizeof found->name);
-    }
-    return (HcclResult)us_call_end(&call);
-}
-
-HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError)
-{
-    Call call = us_call_begin("HcclGetCommAsyncError");
-    const Communicator *found = hccl_require_communicator(&call, comm);
-    us_require(&call, asyncError != NULL, "asyncError", "null", HCCL_E_PTR, "asyncError is NULL");
-    if (call.status == 0) {
-        *asyncError = us_room_has_failed(found->room, NULL) ? HCCL_E_REMOTE : HCCL_SUCCESS;
-    }
-    return (HcclResult)us_call_end(&call);
-}
-
-uint32_t HcclGetCommConfigCapability(void)
-{
-    return HCCL_COMM_CONFIG_RESERVED;
-}
-
-const char *HcclGetErrorString(HcclResult code)
-{
-    static const char *const texts[] = {
-        "no error", "parameter error", "empty pointer", "memory error", "internal error", "feature not supported",
-        "resource not found", "resource unavailable", "error of a system call", "timeout", "a file could not be opened",
-        "error of a TCP connection", "error of a RoCE connection", "error of a TCP transfer", "error of a RoCE transfer",
-        "error of a runtime call", "error of a driver call", "error of a profiling call", "error of a CCE call",
-        "error of a network call", "try again", "error of a remote completion", "the communicator is suspended",
-        "the operation could not be repeated", "out of memory",
-    };
-    const unsigned number = (unsigned)code;
-    return number < sizeof texts / sizeof *texts ? texts[number]
-           : code == HCCL_E_IN_STATUS            ? "the error is in the status"
-                                                 : "unknown error";
 }

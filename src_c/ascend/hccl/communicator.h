@@ -6,6 +6,7 @@
 #include "ascend/common/platform.h"
 #include "hccl/hccl.h"
 #include "ranks/exchange.h"
+#include "ranks/meeting.h"
 #include "report/report.h"
 
 /* A rank's place in a communicator. Behind a HcclComm. */
@@ -13,6 +14,7 @@ typedef struct Communicator {
     Room *room;
     Device *device;
     bool whole; /* not made of a part of another one */
+    Meeting *meeting; /* until all ranks have joined, where this rank tells them how; or NULL */
     char name[COMM_NAME_MAX_LENGTH];
 } Communicator;
 

@@ -1,9 +1,6 @@
 /* Settings of collective communication. Its results have the same bits always, so nothing but these functions reads them. */
 #include "ascend/hccl/communicator.h"
 
-/* Platform.options, with its lock: these functions may be there under two names. */
-enum { DETERMINISTIC_OPTION = 14 };
-
 static HcclResult require_known(Call *call, HcclConfig config)
 {
     us_require(call, config == HCCL_DETERMINISTIC, "config", "unsupported", HCCL_E_NOT_SUPPORT,

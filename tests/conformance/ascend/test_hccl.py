@@ -6,6 +6,10 @@ Settings are a union that is passed by itself, which cffi cannot do: these calls
 import contextlib
 import ctypes
 import functools
+import json
+import os
+import pathlib
+import tempfile
 import types
 
 import pytest
@@ -19,6 +23,7 @@ from tests.conformance.ascend.acl_support import (
     dead_stream,
     device,
     download,
+    in_thread,
     memory,
     named,
     no_context,
@@ -315,15 +320,79 @@ def root_info():
     return made
 
 
+def named_join(config=None, by: str = "RootInfo"):
+    """HcclCommInit…, with the arguments behind `rank`."""
+    function = named(f"HcclCommInit{by}" + ("" if config is None else "Config"))
+    return lambda *given: function(*given[:-1], *(() if config is None else (config,)), given[-1])
+
+
+def ended(status: int, out: Out) -> Result:
+    """A communicator that was made ends."""
+    if status == 0:
+        ok(lib.HcclCommDestroy(out.value))
+    return out.result(status)
+
+
 def join(ranks: int = 1, rank: int = 0, info=None, comm=None, config=None) -> Result:
-    """HcclCommInitRootInfo, or …Config where there is one; a communicator that it made ends."""
     with device():
-        info = root_info() if info is None else info
+        info, out = root_info() if info is None else info, Out("HcclComm")
+        return ended(named_join(config)(ranks, info, rank, out.cell if comm is None else comm), out)
+
+
+def table_text(ranks=(0,), status: str = "completed") -> str:
+    devices = [{"device_id": str(rank), "rank_id": str(rank)} for rank in ranks]
+    return json.dumps({"status": status, "version": "1.0", "server_count": "1",
+                       "server_list": [{"server_id": f"of process {os.getpid()}", "device": devices}]})  # fmt: skip
+
+
+@contextlib.contextmanager
+def table(*given, length: int = 0, **more):
+    """The path of a rank table, of so many bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "ranks.json"
+        file.write_text(table_text(*given, **more))
+        path = os.fsencode(file)
+        yield os.path.dirname(path) + b"/" * max(length - len(path), 0) + b"/ranks.json"
+
+
+def join_table(path=None, rank: int = 0, comm=None, config=None, length: int = 0, **given) -> Result:
+    with device(), table(length=length, **given) as legal:
         out = Out("HcclComm")
-        given = (ranks, info, rank, *(() if config is None else (config,)), out.cell if comm is None else comm)
-        status = named("HcclCommInitRootInfo" + ("" if config is None else "Config"))(*given)
-        if status == 0:
-            ok(lib.HcclCommDestroy(out.value))
+        name = legal if path is None else path
+        return ended(named_join(config, "ClusterInfo")(name, rank, out.cell if comm is None else comm), out)
+
+
+def table_without_device(config=None) -> Result:
+    with table() as path:
+        return without_device(lambda info, out: named_join(config, "ClusterInfo")(path, 0, out.cell))
+
+
+def join_table_twice(config=None) -> Result:
+    with device(), table((0, 1)) as path:
+        kept, out = ffi.new("HcclComm *"), Out("HcclComm")
+        ok(lib.HcclGroupStart())
+        ok(lib.HcclCommInitClusterInfo(path, 0, kept))
+        status = named_join(config, "ClusterInfo")(path, 0, out.cell)
+        ok(lib.HcclCommDestroy(kept[0]))
+        lib.HcclGroupEnd()
+    return out.result(status)
+
+
+def join_table_after_one_has_left(config=None) -> Result:
+    """Rank 2 of 4: a thread has joined for rank 0 and for rank 1, which has gone."""
+    with device(), table((0, 1, 2, 3)) as path:
+        kept, out = ffi.new("HcclComm[]", 2), Out("HcclComm")
+
+        def join_and_leave():
+            ok(lib.aclrtSetDevice(0))
+            ok(lib.HcclGroupStart())
+            for rank in range(2):
+                ok(lib.HcclCommInitClusterInfo(path, rank, kept + rank))
+            ok(lib.HcclCommDestroy(kept[1]))
+
+        in_thread(join_and_leave)
+        status = named_join(config, "ClusterInfo")(path, 2, out.cell)
+        ok(lib.HcclCommDestroy(kept[0]))
     return out.result(status)
 
 
@@ -357,10 +426,9 @@ def join_twice(config=None) -> Result:
         info, kept, out = root_info(), ffi.new("HcclComm *"), Out("HcclComm")
         ok(lib.HcclGroupStart())
         ok(lib.HcclCommInitRootInfo(2, info, 0, kept))
-        more = () if config is None else (config,)
-        status = named("HcclCommInitRootInfo" + ("" if config is None else "Config"))(2, info, 0, *more, out.cell)
+        status = named_join(config)(2, info, 0, out.cell)
         ok(lib.HcclCommDestroy(kept[0]))
-        lib.HcclGroupEnd()
+        ok(lib.HcclGroupEnd())
     return out.result(status)
 
 
@@ -370,14 +438,11 @@ def join_after_one_has_left(config=None, at_end=False) -> Result:
         ok(lib.HcclGroupStart())
         ok(lib.HcclCommInitRootInfo(3, info, 0, kept))
         ok(lib.HcclCommDestroy(kept[0]))
-        if not at_end:
-            ok(lib.HcclGroupEnd())
-        more = () if config is None else (config,)
-        status = named("HcclCommInitRootInfo" + ("" if config is None else "Config"))(3, info, 1, *more, out.cell)
         if at_end:
-            ok(status)
+            ok(named_join(config)(3, info, 1, out.cell))
             return Result(lib.HcclGroupEnd())
-    return Result(status)
+        ok(lib.HcclGroupEnd())
+        return out.result(named_join(config)(3, info, 1, out.cell))
 
 
 def join_all(count: int = 1, devices=(0,), null: str = "") -> Result:
@@ -446,19 +511,42 @@ def destroy_while_busy(busy: bool) -> int:
 
 LEGAL_CONFIGS = {"hcclBufferSize": 1, "hcclDeterministic": 2, "hcclCommName": b"a" * 127}
 WRONG_CONFIGS = {"hcclBufferSize": 0, "hcclDeterministic": 3, "hcclCommName": b"a" * 128}
-JOINS = {"HcclCommInitRootInfo": lambda: None, "HcclCommInitRootInfoConfig": configured}
+NO_CONFIG = {"": lambda: None, "Config": configured}  # what a function's name ends in: what it is given
+
+
+def joins() -> list:
+    """The pairs of the four functions that make a rank join."""
+    found = []
+    for end, config in NO_CONFIG.items():
+        root, cluster = f"HcclCommInitRootInfo{end}", f"HcclCommInitClusterInfo{end}"
+        legal_root, legal_table = lambda c=config: join(config=c()).status, lambda c=config: join_table(config=c()).status
+        found += [
+            case(f"{root}/comm/null", lambda c=config: join(comm=ffi.NULL, config=c()), legal_root),
+            case(f"{root}/rootInfo/null", lambda c=config: join(info=ffi.NULL, config=c()), legal_root),
+            case(f"{root}/rootInfo/unknown", lambda c=config: join(info=ffi.new("HcclRootInfo *"), config=c()), legal_root),
+            case(f"{root}/nRanks/range", lambda c=config: join(0, config=c()), legal_root),
+            case(f"{root}/rank/range", lambda c=config: join(1, 1, config=c()), legal_root),
+            case(f"{root}/rank/refused", lambda c=config: join_twice(c()), legal_root),
+            case(f"{root}/ranks/lost", lambda c=config: join_after_one_has_left(c()), legal_root),
+            case(f"{root}/context/none", lambda c=config: without_device(
+                lambda info, out: named_join(c())(1, info, 0, out.cell)), legal_root),
+            case(f"{cluster}/comm/null", lambda c=config: join_table(comm=ffi.NULL, config=c()), legal_table),
+            case(f"{cluster}/clusterInfo/null", lambda c=config: join_table(ffi.NULL, config=c()), legal_table),
+            case(f"{cluster}/clusterInfo/missing", lambda c=config: join_table(b"/no/such/table.json", config=c()), legal_table),
+            case(f"{cluster}/clusterInfo/size", lambda c=config: join_table(config=c(), length=4096),
+                 lambda c=config: join_table(config=c(), length=4095).status),
+            case(f"{cluster}/clusterInfo/status", lambda c=config: join_table(config=c(), status="initializing"), legal_table),
+            case(f"{cluster}/clusterInfo/ranks", lambda c=config: join_table(config=c(), ranks=(0, 2)), legal_table),
+            case(f"{cluster}/rank/range", lambda c=config: join_table(config=c(), rank=1), legal_table),
+            case(f"{cluster}/rank/refused", lambda c=config: join_table_twice(c()), legal_table),
+            case(f"{cluster}/ranks/lost", lambda c=config: join_table_after_one_has_left(c()), legal_table),
+            case(f"{cluster}/context/none", lambda c=config: table_without_device(c()), legal_table),
+        ]  # fmt: skip
+    return found
+
+
 COMMUNICATORS = [
-    *(rule for name, config in JOINS.items() for rule in (
-        case(f"{name}/comm/null", lambda config=config: join(comm=ffi.NULL, config=config()), lambda config=config: join(config=config()).status),
-        case(f"{name}/rootInfo/null", lambda config=config: join(info=ffi.NULL, config=config()), lambda config=config: join(config=config()).status),
-        case(f"{name}/rootInfo/unknown", lambda config=config: join(info=ffi.new("HcclRootInfo *"), config=config()), lambda config=config: join(config=config()).status),
-        case(f"{name}/nRanks/range", lambda config=config: join(0, config=config()), lambda config=config: join(1, config=config()).status),
-        case(f"{name}/rank/range", lambda config=config: join(1, 1, config=config()), lambda config=config: join(1, 0, config=config()).status),
-        case(f"{name}/rank/refused", lambda config=config: join_twice(config()), lambda config=config: join(config=config()).status),
-        case(f"{name}/ranks/lost", lambda config=config: join_after_one_has_left(config()), lambda config=config: join(config=config()).status),
-        case(f"{name}/context/none", lambda name=name, config=config: without_device(
-            lambda info, out: named(name)(1, info, 0, *filter(None, [config()]), out.cell)), lambda config=config: join(config=config()).status),
-    )),
+    *joins(),
     case("HcclGroupEnd/ranks/lost", lambda: join_after_one_has_left(at_end=True), lambda: lib.HcclGroupStart() or lib.HcclGroupEnd()),
     case("HcclGetRootInfo/rootInfo/null", lambda: lib.HcclGetRootInfo(ffi.NULL), lambda: join().status),
     case("HcclGetRootInfo/context/none", lambda: without_device(lambda info, out: lib.HcclGetRootInfo(info)).status, lambda: join().status),
@@ -466,6 +554,11 @@ COMMUNICATORS = [
     case("HcclCommInitRootInfoConfig/config/uninitialized", lambda: join(config=unmade_config()), lambda: join(config=configured()).status),
     *(case(f"HcclCommInitRootInfoConfig/config/{field}", lambda field=field: join(config=configured(**{field: WRONG_CONFIGS[field]})),
            lambda field=field: join(config=configured(**{field: LEGAL_CONFIGS[field]})).status) for field in WRONG_CONFIGS),
+    case("HcclCommInitClusterInfoConfig/config/null", lambda: join_table(config=ffi.NULL), lambda: join_table(config=configured()).status),
+    case("HcclCommInitClusterInfoConfig/config/uninitialized", lambda: join_table(config=unmade_config()),
+         lambda: join_table(config=configured()).status),
+    *(case(f"HcclCommInitClusterInfoConfig/config/{field}", lambda field=field: join_table(config=configured(**{field: WRONG_CONFIGS[field]})),
+           lambda field=field: join_table(config=configured(**{field: LEGAL_CONFIGS[field]})).status) for field in WRONG_CONFIGS),
     case("HcclCommInitAll/devices/null", lambda: join_all(null="devices"), lambda: join_all().status),
     case("HcclCommInitAll/comms/null", lambda: join_all(null="comms"), lambda: join_all().status),
     case("HcclCommInitAll/ndev/range", lambda: join_all(0), lambda: join_all(1).status),
