@@ -146,25 +146,35 @@ static void wake(void *bell)
     us_signal_tell(bell);
 }
 
-/* Why nothing will come any more of the messages that are left. */
-static bool is_lost(Room *room, const Transfer *transfers, int32_t count, Explanation *why)
+typedef struct Wait {
+    Room *room;
+    uint64_t start;  /* when something moved last */
+    uint64_t looked; /* when the system was asked last whether the others live */
+    bool late;
+} Wait;
+
+static Wait begin_wait(Room *room)
 {
-    if (us_room_has_failed(room, why)) {
+    const uint64_t now = us_now();
+    return (Wait){room, now, now, false};
+}
+
+/* Why nothing will come any more of the messages that are left. */
+static bool is_lost(Wait *wait, const Transfer *transfers, int32_t count, Explanation *why)
+{
+    const uint64_t now = us_now();
+    const bool asks_system = (int64_t)(now - wait->looked) >= LOOK_AGAIN;
+    if (us_room_has_failed(wait->room, why)) {
         return true;
     }
+    wait->looked = asks_system ? now : wait->looked;
     for (int32_t i = 0; i < count; i++) {
-        if (!transfers[i].over && us_room_has_lost(room, transfers[i].peer, why)) {
+        if (!transfers[i].over && us_room_has_lost(wait->room, transfers[i].peer, asks_system, why)) {
             return true;
         }
     }
     return false;
 }
-
-typedef struct Wait {
-    Room *room;
-    uint64_t start;
-    bool late;
-} Wait;
 
 /* Until a bell rings, for a while. False: it is over with the operation. */
 static bool wait_for_bell(Wait *wait, uint32_t changes, Explanation *why)
@@ -197,7 +207,7 @@ static KernelStatus fail(Room *room, const char *caption, const Explanation *why
 static KernelStatus run(Room *room, ChannelKind kind, Transfer *transfers, int32_t count)
 {
     SignalWords *bell = us_room_bell(room, room->rank);
-    Wait wait = {room, us_now(), false};
+    Wait wait = begin_wait(room);
     Explanation why = {""}, loss = {""};
     for (bool lost = false;;) {
         int32_t left;
@@ -209,7 +219,8 @@ static KernelStatus run(Room *room, ChannelKind kind, Transfer *transfers, int32
         if (why.text[0] == '\0' && !moved && lost) {
             why = loss;
         }
-        lost = !moved && is_lost(room, transfers, count, &loss);
+        wait.start = moved ? us_now() : wait.start;
+        lost = !moved && is_lost(&wait, transfers, count, &loss);
         if (why.text[0] != '\0' || (!moved && !lost && !wait_for_bell(&wait, changes, &why))) {
             return fail(room, transfers[0].head.caption, &why, wait.late);
         }
@@ -265,7 +276,7 @@ static KernelStatus await_turn(const RankTask *task, uint64_t turn)
 {
     Room *room = task->room;
     SignalWords *bell = us_room_bell(room, room->rank);
-    Wait wait = {room, us_now(), false};
+    Wait wait = begin_wait(room);
     Explanation why = {""};
     for (;;) {
         const uint32_t changes = atomic_load(&bell->changes);

@@ -134,7 +134,7 @@ bool us_room_gather(Room *room, int64_t nanoseconds, bool *late, Explanation *wh
         }
         for (int32_t rank = 0; rank < room->ranks; rank++) {
             const bool here = atomic_load(&us_room_bell(room, rank)->flag) != ABSENT;
-            if (here && us_room_has_lost(room, rank, why)) {
+            if (here && us_room_has_lost(room, rank, true, why)) {
                 return false;
             }
         }
@@ -246,14 +246,14 @@ void us_room_ring_all(const Room *room)
     }
 }
 
-bool us_room_has_lost(const Room *room, int32_t rank, Explanation *why)
+bool us_room_has_lost(const Room *room, int32_t rank, bool asks_system, Explanation *why)
 {
     const SignalWords *words = us_room_bell(room, rank);
     if (atomic_load(&words->flag) == LEFT) {
         us_explain(why, "rank %d has destroyed its communicator", (int)rank);
         return true;
     }
-    if (us_signal_is_orphan(words)) {
+    if (asks_system && us_signal_is_orphan(words)) {
         us_explain(why, "rank %d, process %d, has ended", (int)rank, (int)atomic_load(&words->recorder));
         return true;
     }
