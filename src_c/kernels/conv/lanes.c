@@ -120,8 +120,7 @@ static Gather without_steps(const Gather *gather)
 Patch us_lanes_patch(const Plan *plan, const Gather *gather, int64_t number)
 {
     Patch patch = {.plan = plan, .part = us_grid_part(gather, &plan->cut, number), .lowest = INT64_MAX};
-    const int64_t *out = patch.part.gather.out_size;
-    const int64_t *step = gather->step;
+    const int64_t *out = patch.part.gather.out_size, *step = gather->step;
     const bool dense = !plan->own && step[2] == LANES_STEP && step[1] <= LANES_STEP && step[0] <= LANES_STEP;
     patch.rows = patch.part.gather.images * out[0] * out[1];
     patch.width = out[2];

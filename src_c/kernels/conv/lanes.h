@@ -37,7 +37,7 @@ Plan us_lanes_plan(const Gather *gather);
 /* How many results a vector of a unit has; *first: the first one, counted over all groups. */
 int64_t us_lanes_results(const Plan *plan, int64_t unit, int64_t vector, int64_t *first);
 
-/* Cells of a line that lie inside the input, and the positions that they hold, `step` apart, counted over all images. */
+/* Cells of a line that lie inside the input: the first one, and its position in an image. */
 typedef struct Line {
     int64_t cell, position, image, count;
 } Line;
