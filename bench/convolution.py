@@ -1,4 +1,4 @@
-"""Rows of convolutions: layers of ResNet-50 at batch 8, and depthwise ones, forward and both gradients."""
+"""Rows of convolutions: layers of ResNet-50 at batch 8, depthwise ones and groups, forward and both gradients."""
 
 from functools import partial
 
@@ -15,6 +15,8 @@ LAYERS = {
     "3x3 56": (64, 64, 3, 1, 1, 56, 1), "3x3 28": (128, 128, 3, 1, 1, 28, 1), "3x3 14": (256, 256, 3, 1, 1, 14, 1),
     "3x3 7": (512, 512, 3, 1, 1, 7, 1), "3x3 s2": (128, 128, 3, 2, 1, 56, 1), "1x1 7": (2048, 512, 1, 1, 0, 7, 1),
     "depthwise": (32, 32, 3, 1, 1, 112, 32), "depthwise 14": (384, 384, 3, 1, 1, 14, 384),
+    "7x7 depthwise": (384, 384, 7, 1, 3, 14, 384), "5x5 depthwise s2": (240, 240, 5, 2, 2, 28, 240),
+    "groups of 16": (512, 512, 3, 1, 1, 14, 32),
 }  # fmt: skip
 CODES = {"float32": "MCDNN_DATA_FLOAT", "float16": "MCDNN_DATA_HALF", "bfloat16": "MCDNN_DATA_BFLOAT16"}
 

@@ -198,6 +198,100 @@ def test_neighbours_are_read_in_place(problem, dtype):
         check_all(problem, ANY, dtype, mirrored=mirrored)
 
 
+# Results in the lanes of vectors: each number of columns that are summed together, rows that are left over, lanes
+# without a result, one tap and many; depthwise channels with taps side by side, far apart and with steps; several parts of the
+# positions.
+LANES = [
+    *[((2, 6, rows, width), 32, (3, 3), (1, 1), (1, 1), (1, 1), 2)
+      for rows, width in enumerate([*range(1, 10), 17], 1)],
+    ((2, 10, 9, 12), 26, (3, 2), (2, 1), (1, 3), (1, 2), 1), ((3, 6, 4, 5), 80, (1, 1), (1, 1), (0, 0), (1, 1), 2),
+    ((1, 34, 9, 10), 36, (1, 3), (2, 3), (0, 2), (1, 1), 2), ((2, 4, 70, 60), 32, (3, 3), (1, 1), (1, 1), (1, 1), 2),
+    ((40, 16, 7, 7), 16, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((1, 4, 5, 8, 9), 32, (3, 2, 3), (1, 2, 2), (1, 0, 1), (1, 1, 2), 2),
+    ((2, 27, 9, 10), 27, (5, 5), (1, 1), (2, 2), (1, 1), 27), ((2, 16, 11, 12), 16, (3, 5), (2, 2), (1, 4), (2, 1), 16),
+    ((1, 16, 70, 60), 16, (5, 5), (1, 1), (2, 2), (1, 1), 16), ((20, 32, 7, 7), 32, (7, 7), (1, 1), (3, 3), (1, 1), 32),
+    ((2, 32, 50), 32, (9,), (3,), (20,), (1,), 32),
+    ((1, 16, 4, 5, 6), 16, (2, 2, 2), (2, 1, 2), (1, 1, 0), (1, 2, 1), 16),
+    ((5, 32, 9, 10), 32, (3, 3), (2, 2), (1, 1), (1, 1), 2), ((8, 27, 7, 9), 30, (3, 2), (2, 2), (1, 0), (1, 1), 1),
+    # Steps, whose gradients to the data are made of several gathers: some with one tap only, one for each of many residues,
+    # more residues than are summed together, planes smaller than the step.
+    ((2, 27, 9, 10), 27, (5, 5), (2, 2), (2, 2), (1, 1), 27), ((3, 16, 13, 7), 16, (3, 3), (2, 2), (1, 1), (1, 1), 16),
+    ((2, 16, 9, 7), 16, (3, 3), (1, 2), (1, 1), (1, 1), 16), ((2, 16, 8, 9), 16, (3, 3), (3, 3), (0, 1), (1, 1), 16),
+    ((1, 20, 9, 11), 20, (4, 5), (4, 4), (1, 2), (1, 1), 20), ((1, 16, 11, 10), 16, (5, 6), (5, 5), (1, 2), (1, 1), 16),
+    ((2, 16, 2, 3), 16, (5, 5), (3, 4), (4, 4), (1, 1), 16),
+    ((1, 16, 4, 5, 6), 16, (3, 3, 1), (2, 2, 1), (1, 1, 0), (1, 1, 1), 16),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", [ANY, DIRECT])
+@pytest.mark.parametrize("problem", LANES, ids=str)
+def test_results_in_the_lanes_of_vectors(problem, method):
+    check_all(problem, method, mirrored=method == DIRECT)
+    check_all(problem, method, alpha=1.5, beta=-0.5, layouts=("first", "gaps", "first"))
+
+
+def test_vectors_of_results_meet_no_zeros_outside_with_what_is_infinite():
+    x_shape, w_shape, y_shape, geometry = settings(((2, 3, 5, 5), 16, (3, 3), (1, 1), (1, 1), (1, 1), 1))
+    weights, slopes = np.ones(w_shape), np.ones(y_shape)
+    weights[0, :, 0, 0] = np.inf
+    slopes[:, 1, 0, :] = np.inf
+    y, dw = Operand(np.zeros(y_shape)), Operand(np.zeros(w_shape))
+    call("us_conv_forward", [Operand(np.ones(x_shape)), Operand(weights), None, None, y], attributes(*geometry))
+    call("us_conv_backward_filter", [Operand(np.ones(x_shape)), Operand(slopes), dw], attributes(*geometry))
+    assert not np.isnan(y.values()).any() and not np.isnan(dw.values()).any()
+    assert np.isinf(y.values()[:, 0, 1:, 1:]).all() and np.isfinite(y.values()[:, 0, 0]).all()
+    assert np.isfinite(dw.values()[1, :, 0]).all() and np.isinf(dw.values()[1, :, 1:]).all()
+
+
+# Gradients to the data by products over the positions of several images, not all of them in the last one, of one image,
+# and of several parts of the channels; planes too large for that; windows that leave elements out, or lie outside.
+FOLDED = [
+    ((11, 20, 8, 9), 14, (3, 3), (1, 1), (1, 1), (1, 1), 2), ((3, 40, 31, 30), 33, (3, 3), (2, 2), (1, 1), (1, 1), 1),
+    ((2, 150, 7, 6), 40, (2, 3), (1, 1), (0, 1), (1, 1), 1), ((1, 34, 70, 60), 36, (3, 3), (2, 1), (1, 1), (1, 1), 1),
+    ((5, 36, 11, 10), 40, (2, 2), (3, 4), (1, 0), (1, 1), 1), ((3, 17, 5, 6), 35, (5, 7), (1, 2), (4, 6), (2, 1), 1),
+    ((2, 18, 4, 6, 5), 34, (2, 3, 2), (1, 2, 1), (1, 1, 0), (2, 1, 1), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("problem", FOLDED, ids=str)
+def test_gradients_to_the_data_by_products_over_images(problem, dtype):
+    check_all(problem, PRODUCT, dtype)
+    check_all(problem, PRODUCT, dtype, ("gaps", "first", "gaps"), mirrored=True)
+    check_all(problem, PRODUCT, dtype, ("last", "first", "first"), alpha=-1.5, beta=0.5)
+
+
+# Filters that are one element wide slide along planes as along rows, those that are one plane deep along volumes.
+NARROW = [
+    ((2, 4, 9, 5), 6, (3, 1), (1, 1), (1, 0), (1, 1), 1), ((2, 4, 9, 5), 6, (4, 1), (1, 1), (5, 0), (2, 1), 2),
+    ((2, 4, 9, 5), 6, (3, 1), (2, 1), (1, 0), (1, 1), 1), ((2, 4, 9, 5), 6, (3, 1), (1, 2), (1, 0), (1, 1), 1),
+    ((2, 4, 9, 5), 6, (3, 1), (1, 1), (1, 1), (1, 1), 1), ((2, 4, 9, 1), 6, (5, 1), (1, 1), (2, 0), (1, 1), 1),
+    ((2, 4, 9, 5), 6, (1, 3), (1, 1), (0, 1), (1, 1), 1),
+    ((1, 3, 6, 4, 5), 4, (3, 1, 1), (1, 1, 1), (1, 0, 0), (1, 1, 1), 1),
+    ((1, 3, 6, 4, 5), 4, (1, 3, 1), (1, 1, 1), (0, 1, 0), (1, 2, 1), 1),
+    ((1, 3, 6, 4, 5), 4, (3, 3, 1), (1, 1, 1), (1, 1, 0), (1, 1, 1), 1),
+    ((1, 3, 6, 4, 5), 4, (3, 1, 1), (2, 1, 1), (0, 0, 0), (1, 1, 1), 1),
+    ((1, 16, 9, 5), 16, (9, 1), (1, 1), (4, 0), (1, 1), 16),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", [ANY, PRODUCT, DIRECT])
+@pytest.mark.parametrize("problem", NARROW, ids=str)
+def test_narrow_filters(problem, method):
+    check_all(problem, method)
+    check_all(problem, method, layouts=("last", "last", "last"), mirrored=True)
+    check_all(problem, method, "float64", layouts=("gaps", "first", "last"), beta=0.5)
+    check_all(problem, method, "bfloat16")
+
+
+def test_narrow_filters_whose_taps_are_farther_apart_than_can_be_counted():
+    far = 1 << 61
+    x, w, y = Operand(random((1, 2, 3, 4), 0)), Operand(random((3, 2, 2, 1), 1)), Operand(np.zeros((1, 3, 3, 4)))
+    call("us_conv_forward", [x, w, None, None, y], attributes((1, 1), (0, 0), (far, 1)))
+    expected = np.einsum("nchw,kc->nkhw", x.values(), w.values()[:, :, 0, 0])
+    np.testing.assert_allclose(y.values(), expected, rtol=1e-5, atol=1e-6)
+
+
 def before_nothing(values):
     """The array at the end of its memory: to read or write behind it would end the process."""
     page, size = mmap.PAGESIZE, -(-values.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -215,24 +309,23 @@ def before_nothing(values):
 KEPT = []
 
 
-@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("groups, channels, each, side", [(2, 1, 1, 3), (2, 2, 1, 3), (2, 3, 16, 3), (27, 1, 1, 5)])
 @pytest.mark.parametrize("size", [(1, 1), (3, 5), (14, 14), (32, 32), (32, 33)])
-def test_nothing_is_read_outside_the_arrays(channels, size):
-    groups = 2
-    shape = (2, groups * channels, *size)
-    arrays = {"x": random(shape, 0), "w": random((groups, channels, 3, 3), 1), "dy": random((2, groups, *size), 2)}
+def test_nothing_is_read_outside_the_arrays(groups, channels, each, side, size):
+    shape, w_shape = (2, groups * channels, *size), (groups * each, channels, side, side)
+    arrays = {"x": random(shape, 0), "w": random(w_shape, 1), "dy": random((2, groups * each, *size), 2)}
     operands = {name: Operand(values) for name, values in arrays.items()}
     results = {name: Operand(np.zeros(values.shape)) for name, values in zip(("dx", "dw", "y"), arrays.values())}
     for operand in [*operands.values(), *results.values()]:
         operand.array = before_nothing(operand.array)
     x, w, dy = operands.values()
-    attribute = attributes((1, 1), (1, 1), (1, 1), groups)
+    geometry = ((1, 1), (side // 2, side // 2), (1, 1), groups)
+    attribute = attributes(*geometry)
     call("us_conv_forward", [x, w, None, None, results["y"]], attribute)
     call("us_conv_backward_data", [dy, w, None, None, results["dx"]], attribute)
     call("us_conv_backward_filter", [x, dy, results["dw"]], attribute)
-    geometry = ((1, 1), (1, 1), (1, 1), groups)
     assert_near(results["y"], forward_model(x.values(), w.values(), size, *geometry),
-                forward_model(abs(x.values()), abs(w.values()), size, *geometry), 9 * channels)
+                forward_model(abs(x.values()), abs(w.values()), size, *geometry), side * side * channels)
 
 
 def test_a_plane_does_not_see_what_lies_beside_it():
@@ -541,10 +634,10 @@ def digest():
     import hashlib
 
     found = hashlib.sha256()
-    for problem in (((3, 20, 30, 31), 24, (3, 3), (1, 1), (1, 1), (1, 1), 1), PROBLEMS[4], PROBLEMS[1]):
+    for problem in (((3, 20, 30, 31), 24, (3, 3), (1, 1), (1, 1), (1, 1), 1), PROBLEMS[4], PROBLEMS[1], *LANES[10:]):
         x_shape, w_shape, y_shape, geometry = settings(problem)
-        for method, layout, dtype in itertools.product((PRODUCT, DIRECT, WINOGRAD), ("first", "last"),
-                                                       ("float32", "float16", "bfloat16")):
+        methods = (ANY, DIRECT) if problem in LANES else (PRODUCT, DIRECT, WINOGRAD)
+        for method, layout, dtype in itertools.product(methods, ("first", "last"), ("float32", "float16", "bfloat16")):
             x, w, dy = (Operand(random(shape, 1), dtype, layout) for shape in (x_shape, w_shape, y_shape))
             y, dx, dw = (Operand(np.zeros(shape), dtype, layout) for shape in (y_shape, x_shape, w_shape))
             call("us_conv_forward", [x, w, None, None, y], attributes(*geometry, method=method))
@@ -555,10 +648,12 @@ def digest():
     return found.hexdigest()
 
 
-def test_results_do_not_depend_on_the_number_of_threads():
+def test_results_do_not_depend_on_the_number_of_threads_or_the_level():
     source = "from tests.kernels.test_conv import digest; print(digest())"
-    digests = {subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_THREADS": threads},
-                              check=True, capture_output=True, text=True).stdout for threads in ("1", "2", "5")}
+    settings = [{"UNDERSTUDY_THREADS": threads} for threads in ("1", "2", "5")]
+    settings += [{"UNDERSTUDY_ISA": level} for level in ("base", "v3")]
+    digests = {subprocess.run([sys.executable, "-c", source], env=os.environ | setting, check=True, capture_output=True,
+                              text=True).stdout for setting in settings}  # fmt: skip
     assert len(digests) == 1
 
 

@@ -158,7 +158,7 @@ static void run_piece(void *context, int64_t number)
 
 bool us_cells_take(const Gather *gather)
 {
-    return !gather->channels_last && us_grid_fits(gather);
+    return !gather->channels_last && us_grid_fits(gather, gather->channels);
 }
 
 KernelStatus us_gather_by_cells(const Gather *gather, const void *filter, const Finish *finish)

@@ -234,26 +234,91 @@ static void thin_out(View *view, int32_t axis, int64_t first, int64_t stride)
     view->strides[axis] *= stride;
 }
 
-/* The elements of dx with one residue on every axis. */
-static KernelStatus run_residue(const Problem *problem, const Finish *all, const Gather *model, const int64_t *first,
-                                const View *dy, Way way)
+/* What gives the elements of dx with one residue on every axis. */
+static Gather residue_of(const Problem *problem, const Gather *model, const int64_t *first)
 {
     Gather gather = *model;
-    Finish finish = *all;
     for (int axis = 0; axis < CONV_AXES; axis++) {
+        const int64_t stride = problem->stride[axis];
         int64_t tap, tap_step;
         gather.taps[axis] = taps_of_residue(problem, axis, first[axis], &tap, &tap_step);
         gather.step[axis] = 1;
         View *filter = &gather.filter;
         filter->data = (char *)filter->data + tap * filter->strides[3 + axis] * (int64_t)us_dtype_size(filter->dtype);
         filter->strides[3 + axis] *= tap_step;
-        thin_out(&finish.out, 2 + axis, first[axis], problem->stride[axis]);
+        gather.out_size[axis] = (problem->x.shape[2 + axis] - first[axis] + stride - 1) / stride;
+    }
+    return gather;
+}
+
+static KernelStatus run_residue(const Problem *problem, const Finish *all, const GatherPhase *residue, const View *dy, Way way)
+{
+    Gather gather = residue->gather;
+    Finish finish = *all;
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        thin_out(&finish.out, 2 + axis, residue->first[axis], problem->stride[axis]);
         if (finish.addend_scale != 0) {
-            thin_out(&finish.addend, 2 + axis, first[axis], problem->stride[axis]);
+            thin_out(&finish.addend, 2 + axis, residue->first[axis], problem->stride[axis]);
         }
-        gather.out_size[axis] = finish.out.shape[2 + axis];
     }
     return run(&gather, dy, way, &finish);
+}
+
+static GatherPhase phase_of(const Problem *problem, const Gather *model, const int64_t *residues, int64_t number)
+{
+    const int64_t row = number / residues[2];
+    GatherPhase phase = {.first = {row / residues[1], row % residues[1], number % residues[2]}};
+    phase.gather = residue_of(problem, model, phase.first);
+    return phase;
+}
+
+/* Many small filters give the elements of all residues of an image together, so that each is written once. *taken false:
+ * nothing is done. */
+static KernelStatus run_together(const Problem *problem, const Gather *model, const int64_t *residues, const Finish *finish,
+                                 bool *taken)
+{
+    const int64_t count = conv_product3(residues);
+    GatherPhase phases[GATHER_MOST_PHASES];
+    *taken = false;
+    for (int64_t k = 0; k < count && count <= GATHER_MOST_PHASES; k++) {
+        phases[k] = phase_of(problem, model, residues, k);
+    }
+    if (count == 1 || count > GATHER_MOST_PHASES || !us_lanes_take_phases(phases, count)) {
+        return KERNEL_OK;
+    }
+    const void *in;
+    void *copy;
+    if (!us_gather_operand(&problem->y, DTYPE_FLOAT32, false, &in, &copy)) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        phases[k].gather.in = in;
+    }
+    const KernelStatus status = us_gather_phases_by_lanes(phases, count, problem->stride, finish, taken);
+    us_scratch_give_back(copy);
+    return status;
+}
+
+/* By products of the filter as it lies. *taken false: nothing is done. */
+static KernelStatus run_folded(const Problem *problem, const Finish *finish, bool *taken)
+{
+    void *copy;
+    const void *dy;
+    Gather gather = gather_of(problem, false, &problem->x, &problem->w, &problem->x);
+    for (int axis = 0; axis < CONV_AXES; axis++) {
+        gather.out_size[axis] = problem->y.shape[2 + axis];
+    }
+    us_gather_merge_axes(&gather);
+    *taken = us_folds(&gather);
+    if (!*taken) {
+        return KERNEL_OK;
+    }
+    if (!us_gather_operand(&problem->y, DTYPE_FLOAT32, false, &dy, &copy)) {
+        return KERNEL_NO_MEMORY;
+    }
+    const KernelStatus status = us_gather_folded(&gather, dy, finish);
+    us_scratch_give_back(copy);
+    return status;
 }
 
 KernelStatus us_conv_backward_data(const View *views, const void *attributes)
@@ -273,16 +338,21 @@ KernelStatus us_conv_backward_data(const View *views, const void *attributes)
     if (!convert_filter(&problem, &gather, true, &copy)) {
         return KERNEL_NO_MEMORY;
     }
-    KernelStatus status = KERNEL_OK;
     int64_t residues[CONV_AXES];
     for (int axis = 0; axis < CONV_AXES; axis++) {
         const int64_t size = problem.x.shape[2 + axis];
         residues[axis] = problem.stride[axis] < size ? problem.stride[axis] : size;
     }
-    for (int64_t k = 0; status == KERNEL_OK && k < conv_product3(residues); k++) {
-        const int64_t first[CONV_AXES] = {k / residues[2] / residues[1], k / residues[2] % residues[1],
-                                          k % residues[2]};
-        status = run_residue(&problem, &finish, &gather, first, &problem.y, way);
+    bool taken = false;
+    KernelStatus status = KERNEL_OK;
+    if (way == BY_ROWS && !goes_along_channels(&gather, way, &problem.y)) {
+        status = run_together(&problem, &gather, residues, &finish, &taken);
+    } else if (way == BY_PRODUCT && gather.column_type == gather.compute && !goes_along_channels(&gather, way, &problem.y)) {
+        status = run_folded(&problem, &finish, &taken);
+    }
+    for (int64_t k = 0; !taken && status == KERNEL_OK && k < conv_product3(residues); k++) {
+        const GatherPhase residue = phase_of(&problem, &gather, residues, k);
+        status = run_residue(&problem, &finish, &residue, &problem.y, way);
     }
     us_scratch_give_back(copy);
     return status;

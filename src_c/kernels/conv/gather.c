@@ -1,9 +1,11 @@
 #include "kernels/conv/gather.h"
 
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { NEAR_CHANNELS = 16 };
@@ -26,6 +28,26 @@ static Segment segment_at(const Gather *gather, int64_t position, int64_t end)
     return segment;
 }
 
+/* The whole next row of results, or what is left of it before `left` positions end. */
+static void go_on(const Gather *gather, Segment *segment, int64_t left)
+{
+    segment->begin = 0;
+    segment->count = smaller(gather->out_size[2], left);
+    if (++segment->o1 == gather->out_size[1]) {
+        segment->o1 = 0;
+        if (++segment->o0 == gather->out_size[0]) {
+            segment->o0 = 0;
+            segment->image++;
+        }
+    }
+}
+
+/* Steps that cover a distance; most often without a division. */
+static int64_t steps_over(int64_t distance, int64_t step)
+{
+    return step == 1 ? distance : step == 2 ? (distance + 1) / 2 : (distance + step - 1) / step;
+}
+
 static int64_t place(const Gather *gather, int axis, int64_t position, int64_t tap)
 {
     const TapAxis *taps = &gather->taps[axis];
@@ -40,7 +62,7 @@ static Part part_of(const Gather *gather, const Segment *segment, const int64_t 
     if (i0 < 0 || i0 >= gather->in_size[0] || i1 < 0 || i1 >= gather->in_size[1] || start >= size) {
         return part;
     }
-    const int64_t before = start < 0 ? (-start + step - 1) / step : 0, end = (size - 1 - start) / step + 1;
+    const int64_t before = start < 0 ? steps_over(-start, step) : 0, end = steps_over(size - start, step);
     if (before >= segment->count || end <= before) {
         return part;
     }
@@ -70,22 +92,51 @@ static void tap_at(const Gather *gather, int64_t number, int64_t *tap)
 #define NAME(name) name##_half
 #include "kernels/conv/gather.inc"
 
+/* Whether every result sees the input element of its own place along an axis. */
+static bool is_own_place(const Gather *gather, int axis)
+{
+    return gather->taps[axis].count == 1 && gather->taps[axis].offset == 0 && gather->step[axis] == 1 &&
+           gather->in_size[axis] == gather->out_size[axis];
+}
+
 bool us_gather_is_pointwise(const Gather *gather)
 {
-    bool found = true;
-    for (int axis = 0; axis < CONV_AXES; axis++) {
-        found = found && gather->taps[axis].count == 1 && gather->taps[axis].offset == 0 && gather->step[axis] == 1 &&
-                gather->in_size[axis] == gather->out_size[axis];
+    return is_own_place(gather, 0) && is_own_place(gather, 1) && is_own_place(gather, 2);
+}
+
+/* Makes an axis part of the next one, along which there is only one tap: what is a step apart on it then is a line apart. */
+static void merge_into_next(Gather *gather, int axis)
+{
+    enum { MOST = 1 << 20 }; /* of what is multiplied */
+    const int next = axis + 1;
+    const TapAxis taps = gather->taps[axis];
+    const int64_t line = gather->in_size[next], sizes[] = {line, gather->in_size[axis], gather->out_size[axis], taps.count,
+                                                           llabs(taps.offset), llabs(taps.offset_step)};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i] > MOST) {
+            return;
+        }
     }
-    return found;
+    if (gather->step[axis] != 1 || !is_own_place(gather, next)) {
+        return;
+    }
+    gather->in_size[next] *= gather->in_size[axis];
+    gather->out_size[next] *= gather->out_size[axis];
+    gather->taps[next] = (TapAxis){taps.count, taps.offset * line, taps.offset_step * line};
+    gather->in_size[axis] = gather->out_size[axis] = 1;
+    gather->taps[axis] = (TapAxis){1, 0, 0};
+    const int64_t stride = gather->filter.strides[3 + next];
+    gather->filter.shape[3 + next] = gather->filter.shape[3 + axis];
+    gather->filter.shape[3 + axis] = 1;
+    gather->filter.strides[3 + next] = gather->filter.strides[3 + axis];
+    gather->filter.strides[3 + axis] = stride;
 }
 
 void us_gather_merge_axes(Gather *gather)
 {
-    if (us_gather_is_pointwise(gather)) {
-        gather->in_size[2] = gather->out_size[2] = conv_product3(gather->in_size);
-        gather->in_size[0] = gather->in_size[1] = gather->out_size[0] = gather->out_size[1] = 1;
-    }
+    merge_into_next(gather, 1);
+    merge_into_next(gather, 0);
+    merge_into_next(gather, 1);
 }
 
 /* Of a pointwise gather. */
@@ -129,21 +180,25 @@ typedef struct Packing {
     char *packed;
 } Packing;
 
-/* The filters of one result. */
-static void pack_result(void *context, int64_t piece)
+/* Results of a group whose filters are read together: of a filter that is turned round they lie side by side. */
+enum { BESIDE = 16 };
+
+static void pack_results(void *context, int64_t piece)
 {
     const Packing *packing = context;
     const Gather *gather = packing->gather;
     const int64_t size = (int64_t)us_dtype_size(gather->column_type), depth = gather->channels * gather_taps(gather);
+    const int64_t blocks = ceiling(gather->results, BESIDE), group = piece / blocks, first = piece % blocks * BESIDE;
+    const int64_t count = smaller(BESIDE, gather->results - first);
     const View *filter = &gather->filter;
-    const int64_t base = piece / gather->results * filter->strides[0] + piece % gather->results * filter->strides[1];
-    const char *from = (const char *)filter->data + base * size;
+    const char *from = (const char *)filter->data + (group * filter->strides[0] + first * filter->strides[1]) * size;
+    char *to = packing->packed + (group * gather->results + first) * depth * size;
     if (gather->column_type == DTYPE_FLOAT64) {
-        pack_result_double(gather, (const double *)from, (double *)(packing->packed + piece * depth * size));
+        pack_results_double(gather, (const double *)from, count, (double *)to);
     } else if (gather->column_type != DTYPE_FLOAT32) {
-        pack_result_half(gather, (const uint16_t *)from, (uint16_t *)(packing->packed + piece * depth * size));
+        pack_results_half(gather, (const uint16_t *)from, count, (uint16_t *)to);
     } else {
-        pack_result_float(gather, (const float *)from, (float *)(packing->packed + piece * depth * size));
+        pack_results_float(gather, (const float *)from, count, (float *)to);
     }
 }
 
@@ -173,7 +228,7 @@ bool us_gather_filter_stride(const Gather *gather, int64_t *stride)
 void us_gather_pack_filter(const Gather *gather, void *packed)
 {
     Packing packing = {gather, packed};
-    us_parallel(gather->groups * gather->results, pack_result, &packing);
+    us_parallel(gather->groups * ceiling(gather->results, BESIDE), pack_results, &packing);
 }
 
 /* ---- operands ---- */

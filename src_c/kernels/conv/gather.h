@@ -54,6 +54,12 @@ US_ALWAYS_INLINE void copy_ends(char *to, const char *from, int64_t bytes, int64
     memcpy(to + bytes - part, from + bytes - part, (size_t)part);
 }
 
+US_ALWAYS_INLINE void clear_ends(char *to, int64_t bytes, int64_t part)
+{
+    memset(to, 0, (size_t)part);
+    memset(to + bytes - part, 0, (size_t)part);
+}
+
 /* Short runs are copied by parts of known sizes, the last one over the end of the one before it, instead of calls of
  * memcpy. */
 US_ALWAYS_INLINE void copy_run(void *to, const void *from, int64_t bytes)
@@ -77,13 +83,34 @@ US_ALWAYS_INLINE void copy_run(void *to, const void *from, int64_t bytes)
     }
 }
 
+/* And cleared. */
+US_ALWAYS_INLINE void clear_bytes(void *to, int64_t bytes)
+{
+    enum { LONG = 128, WIDE = 64, MIDDLE = 32, NARROW = 16, FEW = 8, LEAST = 4 };
+    if (bytes > LONG) {
+        memset(to, 0, (size_t)bytes);
+    } else if (bytes >= WIDE) {
+        clear_ends(to, bytes, WIDE);
+    } else if (bytes >= MIDDLE) {
+        clear_ends(to, bytes, MIDDLE);
+    } else if (bytes >= NARROW) {
+        clear_ends(to, bytes, NARROW);
+    } else if (bytes >= FEW) {
+        clear_ends(to, bytes, FEW);
+    } else if (bytes >= LEAST) {
+        clear_ends(to, bytes, LEAST);
+    } else if (bytes > 0) {
+        memset(to, 0, sizeof(uint16_t));
+    }
+}
+
 /* The part of a line of positions that lies inside the input: `before` positions see zeros, then `inside` the elements from
  * `first` on (counted in positions of an image), then the rest zeros. */
 typedef struct Part {
     int64_t before, inside, first;
 } Part;
 
-/* Spatial axes become one where every result looks at the input element of its own place only. */
+/* Spatial axes become one where every result looks at the input element of its own place along the inner one. */
 void us_gather_merge_axes(Gather *gather);
 
 /* Whether the columns of a group are the input itself: one tap, at the result's own place. */
@@ -132,6 +159,13 @@ void us_finish_channels(const Finish *finish, DType compute, int64_t position, i
 void *us_finish_in_place(const Finish *finish, DType compute, int64_t image, int64_t channel);
 void *us_finish_plane(const Finish *finish, DType compute, int64_t image, int64_t channel);
 
+/* dy of a gather, packed like its input, as one of which every position sees itself. */
+Gather us_gather_of_rows(const Gather *gather, const void *dy, DType type);
+
+/* What a gather makes of dy for its input, stored by `finish`: see folded.c. */
+bool us_folds(const Gather *gather);
+KernelStatus us_gather_folded(const Gather *gather, const void *dy, const Finish *finish);
+
 /* The sums of a gather, stored by `finish`. */
 KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish);
 KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish);
@@ -142,6 +176,23 @@ KernelStatus us_gather_by_winograd(const Gather *gather, const Finish *finish);
 bool us_cells_take(const Gather *gather);
 KernelStatus us_gather_by_cells(const Gather *gather, const void *filter, const Finish *finish);
 KernelStatus us_gather_slopes_by_cells(const Gather *gather, const void *dy, DType dy_type, void *sums);
+
+/* The same, and what is taken, for float32 and filters of many results, or depthwise ones of many channels. */
+bool us_lanes_take(const Gather *gather);
+KernelStatus us_gather_by_lanes(const Gather *gather, const void *filter, const Finish *finish);
+KernelStatus us_gather_slopes_by_lanes(const Gather *gather, const void *dy, void *sums); /* not of depthwise filters */
+
+/* Gathers of the same input, each of the results at first, first + stride, … of all. */
+enum { GATHER_MOST_PHASES = 16 };
+typedef struct GatherPhase {
+    Gather gather;
+    int64_t first[CONV_AXES];
+} GatherPhase;
+
+/* The sums of all of them. *taken false: nothing is done, for there are weights that are not finite. */
+bool us_lanes_take_phases(const GatherPhase *phases, int64_t count);
+KernelStatus us_gather_phases_by_lanes(const GatherPhase *phases, int64_t count, const int64_t *stride, const Finish *finish,
+                                       bool *taken);
 
 /* The sums of us_gather_by_product for 16-bit numbers where the processor multiplies these. *taken false: nothing is done. */
 KernelStatus us_gather_by_shifts(const Gather *gather, const Finish *finish, bool *taken);

@@ -60,13 +60,18 @@ int64_t us_grid_shift(const Grid *grid, int64_t tap)
     return residue_start(grid, residue) + cell_at(grid, cell);
 }
 
+int64_t us_grid_row(const Grid *grid, int64_t image, int64_t row)
+{
+    const int64_t *out = grid->gather->out_size, cell[] = {row / out[1], row % out[1], 0};
+    return image * grid->image + cell_at(grid, cell);
+}
+
 static int64_t cover(const Grid *grid, int64_t width, int32_t *starts, int32_t *slots)
 {
     const int64_t *out = grid->gather->out_size, rows = out[0] * out[1];
     int64_t runs = 0;
     for (int64_t row = 0; row < grid->gather->images * rows; row++) {
-        const int64_t cell[] = {row % rows / out[1], row % out[1], 0};
-        const int64_t first = row / rows * grid->image + cell_at(grid, cell);
+        const int64_t first = us_grid_row(grid, row / rows, row % rows);
         for (int64_t i = first; i < first + out[2]; i++) {
             if (runs == 0 || i >= starts[runs - 1] + width) {
                 starts[runs++] = (int32_t)i;
@@ -217,9 +222,9 @@ GridPart us_grid_part(const Gather *gather, const GridCut *cut, int64_t number)
 }
 
 /* Whether the elements of an image's cells can be counted: taps may be as far apart as one likes. */
-static bool is_countable(const Gather *gather)
+static bool is_countable(const Gather *gather, int64_t channels)
 {
-    double elements = (double)gather->channels;
+    double elements = (double)channels;
     for (int axis = 0; axis < CONV_AXES; axis++) {
         const double step = (double)gather->step[axis], apart = (double)gather->taps[axis].offset_step;
         const double reach = (double)(gather->taps[axis].count - 1) * (apart < 0 ? -apart : apart);
@@ -228,23 +233,24 @@ static bool is_countable(const Gather *gather)
     return elements < 0x1p50;
 }
 
-bool us_grid_fits(const Gather *gather)
+bool us_grid_fits(const Gather *gather, int64_t channels)
 {
     enum { MOST_ELEMENTS = 1 << 22, MOST_SUMS = 1 << 16 }; /* a part's sums: 32 MiB */
     const int64_t taps = gather_taps(gather);
-    if (taps == 0 || taps > GRID_MOST_TAPS || gather->channels == 0 || gather_positions(gather) == 0 || !is_countable(gather)) {
+    if (taps == 0 || taps > GRID_MOST_TAPS || channels == 0 || gather_positions(gather) == 0 ||
+        !is_countable(gather, channels)) {
         return false;
     }
-    const GridCut cut = us_grid_cut(gather, gather->channels, 1);
+    const GridCut cut = us_grid_cut(gather, channels, 1);
     const GridPart part = us_grid_part(gather, &cut, 0);
-    return us_grid_of(&part.gather).all <= MOST_ELEMENTS / gather->channels && part.count <= MOST_SUMS;
+    return us_grid_of(&part.gather).all <= MOST_ELEMENTS / channels && part.count <= MOST_SUMS;
 }
 
 bool us_grid_takes(const Gather *gather)
 {
     enum { WASTE = 3 };
     if (gather->column_type == gather->compute || gather->in_type != gather->column_type || us_gather_is_pointwise(gather) ||
-        !us_grid_fits(gather)) {
+        !us_grid_fits(gather, gather->channels)) {
         return false;
     }
     const int64_t width = gather->out_size[2], cells = us_grid_of(gather).cells[2];

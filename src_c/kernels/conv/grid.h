@@ -19,6 +19,9 @@ Grid us_grid_of(const Gather *gather);
 
 int64_t us_grid_shift(const Grid *grid, int64_t tap);
 
+/* The cell of the first result of a row of an image's results. */
+int64_t us_grid_row(const Grid *grid, int64_t image, int64_t row);
+
 /* Covers the cells of the results, in order, by runs of `width` cells: starts[run], and slots[position] = run * width + place
  * in the run; starts[runs] is once more the last one. In memory that the caller gives back; NULL: there is none. */
 void *us_grid_cover(const Grid *grid, int64_t width, int32_t **starts, int32_t **slots, int64_t *runs);
@@ -59,8 +62,8 @@ typedef struct GridCut {
 GridCut us_grid_cut(const Gather *gather, int64_t channels, int64_t least_parts);
 GridPart us_grid_part(const Gather *gather, const GridCut *cut, int64_t number);
 
-/* Whether the gather has taps and results, of which there are not too many for a grid, nor too many cells. */
-bool us_grid_fits(const Gather *gather);
+/* Whether the gather has taps and results, of which there are not too many for a grid, nor too many cells of some channels. */
+bool us_grid_fits(const Gather *gather, int64_t channels);
 
 /* Whether the gather goes by shifts, and its work is not mostly padding. */
 bool us_grid_takes(const Gather *gather);

@@ -320,7 +320,7 @@ static void add_part_double(double *restrict sums, const double *restrict part, 
     }
 }
 
-static Gather rows_of(const Gather *gather, const void *dy, DType type)
+Gather us_gather_of_rows(const Gather *gather, const void *dy, DType type)
 {
     Gather rows = *gather;
     rows.in = dy;
@@ -335,19 +335,19 @@ static Gather rows_of(const Gather *gather, const void *dy, DType type)
     return rows;
 }
 
-/* Long runs of taps are copied as fast by position as runs of positions are by tap, and BLAS reads their columns faster. */
+/* Long runs of taps are copied as fast by position as every other position is by tap, and BLAS reads their columns faster. */
 static bool has_tap_runs(const Gather *gather)
 {
     enum { LEAST_RUN = 5 };
     return !gather->channels_last && gather->in_type == gather->column_type && gather->taps[2].count >= LEAST_RUN &&
-           gather->taps[2].offset_step == 1;
+           gather->taps[2].offset_step == 1 && gather->step[2] > 1;
 }
 
 KernelStatus us_gather_slopes_by_product(const Gather *of, const void *dy, DType dy_type, void *sums)
 {
     Gather arranged = *of, *gather = &arranged;
     arranged.by_position = has_tap_runs(of);
-    Slopes slopes = {.gather = gather, .rows = rows_of(of, dy, dy_type), .taps = gather_taps(gather),
+    Slopes slopes = {.gather = gather, .rows = us_gather_of_rows(of, dy, dy_type), .taps = gather_taps(gather),
                      .size = us_dtype_size(gather->column_type), .sum_size = us_dtype_size(gather->compute)};
     bool taken;
     const KernelStatus status = us_gather_slopes_by_shifts(gather, dy, dy_type, sums, &taken);

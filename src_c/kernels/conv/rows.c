@@ -1,5 +1,6 @@
 /* The sums of a gather by loops along rows: for depthwise filters of 3 x 3 taps, or with channels last, and for weights that are
- * not finite, which must not meet the zeros that columns and cells have outside the input. Others go over cells. */
+ * not finite, which must not meet the zeros that columns and cells have outside the input. Others go over cells, or by vectors
+ * of results. */
 #include "kernels/conv/gather.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
@@ -153,8 +154,9 @@ KernelStatus us_gather_by_rows(const Gather *gather, const Finish *finish)
         const bool finite = wide ? are_finite_double(filter, elements) : are_finite_float(filter, elements);
         rows.is_square = finite && is_square(gather); /* zeros beside planes must not meet filters that are not finite */
         rows.square = rows.is_square ? square_of(gather) : (Square){0};
-        if (finite && !rows.is_square && us_cells_take(gather)) {
-            const KernelStatus status = us_gather_by_cells(gather, filter, finish);
+        const bool by_lanes = us_lanes_take(gather);
+        if (finite && !rows.is_square && (by_lanes || us_cells_take(gather))) {
+            const KernelStatus status = (by_lanes ? us_gather_by_lanes : us_gather_by_cells)(gather, filter, finish);
             us_scratch_give_back(filter);
             return status;
         }
@@ -170,8 +172,10 @@ KernelStatus us_gather_slopes_by_rows(const Gather *gather, const void *dy, DTyp
     const bool wide = gather->compute == DTYPE_FLOAT64;
     rows.is_square = is_square(gather);
     rows.square = rows.is_square ? square_of(gather) : (Square){0};
-    if (!rows.is_square && us_cells_take(gather)) {
-        const KernelStatus status = us_gather_slopes_by_cells(gather, dy, dy_type, sums);
+    const bool by_lanes = gather->channels * gather->results > 1 && dy_type == DTYPE_FLOAT32 && us_lanes_take(gather);
+    if (!rows.is_square && (by_lanes || us_cells_take(gather))) {
+        const KernelStatus status = by_lanes ? us_gather_slopes_by_lanes(gather, dy, sums)
+                                             : us_gather_slopes_by_cells(gather, dy, dy_type, sums);
         const int64_t elements = gather->groups * gather->results * gather->channels * gather_taps(gather);
         if (status != KERNEL_OK || (wide ? are_finite_double(sums, elements) : are_finite_float(sums, elements))) {
             return status;

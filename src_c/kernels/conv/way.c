@@ -126,22 +126,27 @@ bool us_conv_winograd_pays(DType dtype, int64_t channels, int64_t results, int64
 static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes, const View *in)
 {
     enum { FEW_RESULTS = 16, FEW_OF_DEEP = 32, DEEP = 128 };
-    const int64_t few = !slopes && gather->channels * gather_taps(gather) >= DEEP ? FEW_OF_DEEP : FEW_RESULTS;
-    return method != CONV_PRODUCT && gather->results <= few && gather->column_type == gather->compute &&
-           !us_conv_has_channels_last(in) && !us_gather_is_pointwise(gather) && us_cells_take(gather);
+    const bool deep = gather->channels * gather_taps(gather) >= DEEP;
+    const bool fast = !slopes || (in->dtype == DTYPE_FLOAT32 && us_lanes_take(gather));
+    return method != CONV_PRODUCT && gather->results <= (deep && fast ? FEW_OF_DEEP : FEW_RESULTS) &&
+           gather->column_type == gather->compute && !us_conv_has_channels_last(in) && !us_gather_is_pointwise(gather) &&
+           us_cells_take(gather);
 }
 
 Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, const View *in)
 {
     enum { FEW_CHANNELS = 8 }; /* groups with no more channels and results than these go by rows */
+    enum { NEAR_VALUES = 64 * 1024 }; /* of an image and group: tiles of few results pay where there are more, for sums */
     const bool few = gather->channels <= FEW_CHANNELS && gather->results <= FEW_CHANNELS && gather->groups > 1;
     if (method == CONV_DIRECT || (few && method != CONV_PRODUCT && method != CONV_WINOGRAD)) {
         return BY_ROWS;
     }
+    const bool by_rows = has_few_results(gather, method, slopes, in);
+    const bool near = by_rows && (slopes || gather->channels * conv_product3(gather->in_size) <= NEAR_VALUES);
     const bool pays =
         us_conv_winograd_pays(gather->column_type, gather->channels, gather->results, gather_positions(gather));
-    const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays));
-    return tiles ? BY_TILES : has_few_results(gather, method, slopes, in) ? BY_ROWS : BY_PRODUCT;
+    const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays && !near));
+    return tiles ? BY_TILES : by_rows ? BY_ROWS : BY_PRODUCT;
 }
 
 Way us_conv_way(const Gather *gather, ConvMethod method, bool outside, const View *in, const View *filter)

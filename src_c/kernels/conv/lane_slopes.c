@@ -1,0 +1,167 @@
+/* Slopes of a gather by vectors of results: not of depthwise filters. */
+#include "kernels/conv/lanes.h"
+#include "kernels/move/copy_view.h"
+#include "kernels/scratch.h"
+#include "kernels/sizes.h"
+#include "tensor/parallel.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* Weights whose slopes are formed together, and of those that are left. */
+enum { TOGETHER = REGISTER_BYTES == 64 ? 9 : 6, LEAST_TOGETHER = 3 };
+
+typedef struct Slopes {
+    Plan plan;
+    const float *dy;
+    int64_t parts, parts_each; /* parts of the positions have their own sums; parts of the cut in each */
+    float *sums;               /* [part][unit][vector][channel][tap][lane] */
+    float *result;             /* packed */
+    atomic_bool no_memory;
+} Slopes;
+
+/* Adds to the slopes of some weights, from `first` on, the products of dy with what their taps see: [weight][lane]. */
+US_ALWAYS_INLINE void add_products(const Patch *patch, int count, const float *dy, int64_t first, float *slopes)
+{
+    const int64_t taps = gather_taps(patch->plan->gather);
+    Lanes sum[TOGETHER];
+    const float *seen[TOGETHER];
+#pragma GCC unroll 9
+    for (int i = 0; i < count; i++) {
+        seen[i] = patch->cells + (first + i) / taps * patch->grid.all + patch->shifts[(first + i) % taps];
+        sum[i] = (Lanes){0};
+    }
+    for (int64_t row = 0; row < patch->rows; row++) {
+        const int64_t first_seen = patch->starts[row], end = first_seen + patch->width * patch->apart;
+        for (int64_t at = first_seen; at < end; at += patch->apart, dy += WIDTH) {
+            const Lanes of_dy = *(const Lanes *)dy;
+#pragma GCC unroll 9
+            for (int i = 0; i < count; i++) {
+                sum[i] += of_dy * seen[i][at];
+            }
+        }
+    }
+#pragma GCC unroll 9
+    for (int i = 0; i < count; i++) {
+        *(Lanes *)(slopes + (first + i) * WIDTH) += sum[i];
+    }
+}
+
+static void add_all(const Patch *patch, const float *dy, float *slopes)
+{
+    const int64_t depth = patch->plan->depth;
+    int64_t first = 0;
+    for (; first + TOGETHER <= depth; first += TOGETHER) {
+        add_products(patch, TOGETHER, dy, first, slopes);
+    }
+    for (; first + LEAST_TOGETHER <= depth; first += LEAST_TOGETHER) {
+        add_products(patch, LEAST_TOGETHER, dy, first, slopes);
+    }
+    for (; first < depth; first++) {
+        add_products(patch, 1, dy, first, slopes);
+    }
+}
+
+/* dy of some results: [position][lane]. */
+static void turn_dy(const Slopes *slopes, const Patch *patch, int64_t first, int64_t results, float *turned)
+{
+    const GridPart *part = &patch->part;
+    const Gather *gather = slopes->plan.gather;
+    const int64_t image = conv_product3(gather->out_size), size = (int64_t)sizeof(float);
+    for (int64_t done = 0, some; done < part->count; done += some) {
+        const int64_t position = part->begin + done, within = position % image;
+        some = smaller(part->count - done, image - within);
+        const float *from = slopes->dy + (position / image * gather->groups * gather->results + first) * image + within;
+        us_transpose((char *)(turned + done * WIDTH), WIDTH * size, (const char *)from, image * size, results, some, size);
+    }
+}
+
+/* Adds what a part of the positions gives a set of units; false: no memory. */
+static bool add_part(const Slopes *slopes, int64_t number, int64_t begin, int64_t end, float *sums)
+{
+    const Plan *plan = &slopes->plan;
+    const Among among = us_lanes_all(plan->gather->out_size);
+    Patch patch = us_lanes_patch(plan, plan->gather, number);
+    char *begun = us_scratch_take(us_lanes_patch_bytes(&patch)), *cursor = begun;
+    if (begun == NULL) {
+        return false;
+    }
+    us_lanes_begin(&patch, &among, &cursor);
+    const size_t of_dy = us_scratch_bytes(us_scratch_count(patch.part.count, WIDTH), sizeof(float));
+    char *memory = us_scratch_take(us_lanes_cell_bytes(&patch) + of_dy);
+    cursor = memory;
+    if (memory != NULL) {
+        us_lanes_take_cells(&patch, &cursor);
+        memset(cursor, 0, of_dy);
+    }
+    for (int64_t unit = begin; memory != NULL && unit < end; unit++) {
+        us_lanes_pack(&patch, unit);
+        for (int64_t vector = 0; vector < plan->vectors; vector++) {
+            int64_t first;
+            const int64_t results = us_lanes_results(plan, unit, vector, &first);
+            turn_dy(slopes, &patch, first, results, (float *)cursor);
+            add_all(&patch, (const float *)cursor, sums + (unit * plan->vectors + vector) * plan->depth * WIDTH);
+        }
+    }
+    us_scratch_give_back(memory);
+    us_scratch_give_back(begun);
+    return memory != NULL;
+}
+
+static int64_t floats_of_part(const Plan *plan)
+{
+    return us_scratch_count(plan->units * plan->vectors * WIDTH, plan->depth);
+}
+
+static void slope_piece(void *context, int64_t number)
+{
+    Slopes *slopes = context;
+    const Plan *plan = &slopes->plan;
+    const int64_t part = number % slopes->parts, begin = number / slopes->parts * plan->each;
+    const int64_t end = smaller(begin + plan->each, plan->units), of_unit = plan->vectors * WIDTH * plan->depth;
+    float *sums = slopes->sums + part * floats_of_part(plan);
+    memset(sums + begin * of_unit, 0, (size_t)((end - begin) * of_unit) * sizeof *sums);
+    for (int64_t of = part * slopes->parts_each; of < (part + 1) * slopes->parts_each && of < plan->cut.count; of++) {
+        if (!add_part(slopes, of, begin, end, sums)) {
+            atomic_store(&slopes->no_memory, true);
+        }
+    }
+}
+
+/* Adds up the parts of a vector of results, and turns them round. */
+static void finish_vector(void *context, int64_t number)
+{
+    const Slopes *slopes = context;
+    const Plan *plan = &slopes->plan;
+    const int64_t count = plan->depth * WIDTH, size = (int64_t)sizeof(float);
+    float *sums = slopes->sums + number * count;
+    for (int64_t part = 1; part < slopes->parts; part++) {
+        const float *more = sums + part * floats_of_part(plan);
+        for (int64_t i = 0; i < count; i++) {
+            sums[i] += more[i];
+        }
+    }
+    int64_t first;
+    const int64_t results = us_lanes_results(plan, number / plan->vectors, number % plan->vectors, &first);
+    us_transpose((char *)(slopes->result + first * plan->depth), plan->depth * size, (const char *)sums, WIDTH * size,
+                 plan->depth, results, size);
+}
+
+KernelStatus us_gather_slopes_by_lanes(const Gather *gather, const void *dy, void *sums)
+{
+    Slopes slopes = {.plan = us_lanes_plan(gather), .dy = dy, .result = sums};
+    Plan *plan = &slopes.plan;
+    plan->each = ceiling(plan->units, smaller(FEW, plan->units));
+    plan->sets = ceiling(plan->units, plan->each);
+    slopes.parts_each = ceiling(plan->cut.count, bounded(FEW / plan->sets, 1, plan->cut.count));
+    slopes.parts = ceiling(plan->cut.count, slopes.parts_each);
+    slopes.sums = us_scratch_array(us_scratch_count(slopes.parts, floats_of_part(plan)), sizeof(float));
+    if (slopes.sums == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    atomic_init(&slopes.no_memory, false);
+    us_parallel(plan->sets * slopes.parts, slope_piece, &slopes);
+    us_parallel(plan->units * plan->vectors, finish_vector, &slopes);
+    us_scratch_give_back(slopes.sums);
+    return atomic_load(&slopes.no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
