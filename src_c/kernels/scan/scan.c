@@ -158,6 +158,14 @@ static void fetch(const Work *work, int k, const char *place, const Part *part)
     }
 }
 
+/* Whether the bodies can write the values where they belong. */
+static bool puts_in_place(const Work *work, const Part *part)
+{
+    return work->call->outputs == 1 && work->call->result == work->wide && work->views[1].dtype == work->wide &&
+           !work->turned && work->together == 1 && part->lines == part->width &&
+           (work->by_columns ? across(work, 1) : work->along[1]) == 1;
+}
+
 static void run_unit(const Work *work, int64_t unit)
 {
     const int64_t run = work->kept.shape[work->kept.rank - 1], begin = unit % work->units_per_run * work->unit_lines;
@@ -173,6 +181,7 @@ static void run_unit(const Work *work, int64_t unit)
     }
     scan->start[lane](width, a, b);
     Part part = {TILE_ELEMENTS / width, lines, width, {1, 1}};
+    const bool in_place = puts_in_place(work, &part);
     ScanPanel panel = {.width = width, .by_columns = work->by_columns, .exclusive = work->call->exclusive};
     for (int64_t done = 0; done < work->length; done += part.rows) {
         part.rows = smaller(work->length - done, part.rows);
@@ -189,6 +198,12 @@ static void run_unit(const Work *work, int64_t unit)
         }
         char *const from = at(work, 0, offsets[0] + done * work->along[0]);
         const char *x = load(work, from, &part, &elements, &panel.x);
+        if (in_place) {
+            panel.to.row = work->by_columns ? work->along[1] : 1;
+            panel.to.column = work->by_columns ? 1 : across(work, 1);
+            scan->body[lane](&panel, x, a, b, at(work, 1, offsets[1] + done * work->along[1]), NULL);
+            continue;
+        }
         scan->body[lane](&panel, x, a, b, values[0].bytes, values[1].bytes);
         for (int k = 1; k <= work->call->outputs; k++) {
             store(work, k, at(work, k, offsets[k] + done * work->along[k]), &part, &values[k - 1]);
