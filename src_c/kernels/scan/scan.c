@@ -9,11 +9,12 @@
 #include <string.h>
 
 /* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. Lines of up to
- * TURNED_LENGTH, and groups of a few lines that take turns in memory, are turned into columns: so many that TURNED_ROWS
- * of each fit a tile. A few groups are scanned as they lie. */
+ * TURNED_LENGTH, or TURNED_SUMS where integers are summed up, and groups of a few lines that take turns in memory, are
+ * turned into columns: so many that TURNED_ROWS of each fit a tile. A few groups are scanned as they lie. */
 enum {
     COLUMNS = 1024,
     TURNED_LENGTH = 256,
+    TURNED_SUMS = 128,
     TURNED_ROWS = 16,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
@@ -253,11 +254,19 @@ static void form_groups(Work *work)
     us_axes_complete(&work->kept, 1 + work->call->outputs);
 }
 
+/* Sums that hardly wait for each other: one line after the other, they are read and written in the order of memory. */
+static bool sums_integers(const ScanCall *call)
+{
+    const Lane lane = us_lane_of(call->compute);
+    return call->scan == &us_scan_sum && (lane == LANE_INT32 || lane == LANE_INT64 || lane == LANE_UINT64);
+}
+
 /* Whether lines by themselves are short and many, or groups many. */
 static bool are_turned(const Work *work)
 {
     const int64_t lines = work->kept.shape[work->kept.rank - 1];
-    bool neighbours = lines >= LANES && (work->together > 1 || work->length <= TURNED_LENGTH);
+    const int64_t most = sums_integers(work->call) ? TURNED_SUMS : TURNED_LENGTH;
+    bool neighbours = lines >= LANES && (work->together > 1 || work->length <= most);
     for (int k = 0; k <= work->call->outputs; k++) {
         neighbours &= work->along[k] == work->together;
     }
@@ -286,7 +295,7 @@ static int64_t most_lines(const Work *work)
     if (work->turned) {
         return larger(turned, LANES);
     }
-    return work->by_columns ? COLUMNS : work->together > 1 ? 1 : SCAN_LINES;
+    return work->by_columns ? COLUMNS : work->together > 1 || sums_integers(work->call) ? 1 : SCAN_LINES;
 }
 
 KernelStatus us_scan(const View *views, const void *attributes)
