@@ -31,6 +31,7 @@ LIBRARIES = {
     "libacl_rt.so": ("ascend", RUNTIME_HEADERS),
     "libacl_op_compiler.so": ("ascend", ["acl/acl_op_compiler.h"]),
     "libhccl.so": ("ascend", ["hccl/"]),
+    "libhcomm.so": ("ascend", ["hccl/hccl_comm.h"]),
     "libruntime.so": ("ascend", ["experiment/runtime/"]),
     "libprofapi.so": ("ascend", ["experiment/msprof/"]),
     "libge_runner.so": ("ascend", []),
@@ -86,7 +87,7 @@ def declarations(stack):
         # /* file:line:NC */ extern type name (parameters);
         origin, _, declaration = line.partition("*/")
         path = os.path.normpath(origin.split(":")[0].removeprefix("/*").strip())
-        if path.startswith(f"{root}/"):
+        if path.startswith(f"{root}/") and not declaration.startswith(" static "):
             names = found.setdefault(path[len(str(root)) + 1 :], set())
             names.add(declaration.split(" (")[0].split()[-1].lstrip("*"))
     return found

@@ -262,10 +262,22 @@ def _vocab_parallel_cross_entropy() -> dict[str, numpy.ndarray]:
     }
 
 
+def _data_parallel() -> dict[str, numpy.ndarray]:
+    """One device with all examples."""
+    inputs = (numpy.arange(4)[:, None] * 7 + numpy.arange(3) * 3) % 5 - 2.0
+    target, weights, losses = inputs @ [2, -1, 3], numpy.zeros(3), []
+    for _ in range(3):
+        error = inputs @ weights - target
+        losses.append((error**2).sum() / 2)
+        weights = weights - 0.125 / 4 * inputs.T @ error
+    return {"loss": numpy.array(losses), "weights of the first device": weights, "weights of the last device": weights}
+
+
 REFERENCES = {
     "async_copy": _async_copy,
     "captured_graph": _captured_graph,
     "convolutional_network": _convolutional_network,
+    "data_parallel": _data_parallel,
     "embedding_training": _embedding_training,
     "soft_margin_loss_backward": _soft_margin_loss_backward,
     "softmax": _softmax,

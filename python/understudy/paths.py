@@ -66,7 +66,7 @@ STACKS = {
             "ascend",
             ("include", "include/aclnn", "include/aclnnop"),
             "lib64",
-            ("opapi_nn", "opapi_math", "opapi_cv", "opapi_transformer", "ascendcl", "nnopbase", "acl_op_compiler", "hccl",
+            ("opapi_nn", "opapi_math", "opapi_cv", "opapi_transformer", "ascendcl", "nnopbase", "acl_op_compiler", "hccl", "hcomm",
              "runtime", "profapi", "acl_tdt_channel", "acl_tdt_queue", "msprofiler", "ascend_dump"),
         ),
         Stack(

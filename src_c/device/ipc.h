@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum IpcKind { IPC_MEMORY = 1, IPC_PHYSICAL_MEMORY, IPC_EVENT, IPC_NOTIFY } IpcKind;
+typedef enum IpcKind { IPC_MEMORY = 1, IPC_PHYSICAL_MEMORY, IPC_EVENT, IPC_NOTIFY, IPC_ROOM } IpcKind;
 
 /* Goes with the file. */
 typedef struct IpcNote {

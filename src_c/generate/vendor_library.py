@@ -37,6 +37,7 @@ def functions_of(header: str) -> list[Function]:
     text = re.sub(r"^#ifdef __cplusplus\n.*?^#endif", " ", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*", " ", text, flags=re.MULTILINE)
     text = re.sub(r'extern\s+"C"\s*\{', " ", text)
+    text = re.sub(r"\bstatic inline\b[^{;]*\{[^{}]*\}", " ", text)
     text = re.sub(r'\b(MCBLASAPIENTRY|ACL_FUNC_VISIBILITY|ACL_DEPRECATED(_MESSAGE\("[^"]*"\))?)', " ", text)
     found = []
     for statement in without_groups(text).split(";"):

@@ -4,7 +4,12 @@
 
 #include "tensor/view.h"
 
-typedef enum KernelStatus { KERNEL_OK, KERNEL_NO_MEMORY, KERNEL_FAULT /* us_kernel_fault said why */ } KernelStatus;
+typedef enum KernelStatus {
+    KERNEL_OK,
+    KERNEL_NO_MEMORY,
+    KERNEL_FAULT,   /* us_kernel_fault said why */
+    KERNEL_TIMEOUT, /* the same, of a kernel that waits for others */
+} KernelStatus;
 typedef KernelStatus Kernel(const View *views, const void *attributes);
 
 /* For data that a kernel cannot go on with, such as an index outside its dimension: keeps the sentence for the thread and

@@ -99,6 +99,7 @@ typedef struct QueuedLaunch {
     size_t packed_size; /* of each */
     View *views;        /* the same, opened anew for each run: a graph runs a task many times */
     LaunchResult results[LAUNCH_RESULT_LIMIT];
+    bool ran;
     size_t size; /* bytes of this block */
 } QueuedLaunch;
 
@@ -301,6 +302,7 @@ static DeviceFault run(void *argument, Explanation *why)
     if (!open_views(launch, why)) {
         return DEVICE_FAULT_ADDRESS;
     }
+    launch->ran = true;
     switch (task->kernel != NULL ? task->kernel(launch->views, task->attributes) : KERNEL_OK) {
     case KERNEL_OK:
         break;
@@ -310,6 +312,9 @@ static DeviceFault run(void *argument, Explanation *why)
     case KERNEL_FAULT:
         us_explain(why, "%s", us_kernel_fault_text());
         return DEVICE_FAULT_ADDRESS;
+    case KERNEL_TIMEOUT:
+        us_explain(why, "%s", us_kernel_fault_text());
+        return DEVICE_FAULT_TIMEOUT;
     }
     for (int32_t i = 0; i < task->result_count; i++) {
         task->finish(task->finish_arguments[i], &launch->results[i]);
@@ -365,6 +370,10 @@ static void *keep(char **cursor, const void *array, size_t size)
 
 static void give_back_block(void *block)
 {
+    const QueuedLaunch *launch = block;
+    if (launch->task.release != NULL) {
+        launch->task.release((void *)launch->task.attributes, launch->ran);
+    }
     us_block_give(block, ((const QueuedLaunch *)block)->size);
 }
 
@@ -384,6 +393,7 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
         return NULL;
     }
     queued->size = size;
+    queued->ran = false;
     char *cursor = (char *)queued + (sizeof *queued + 15) / 16 * 16;
     queued->device = device;
     queued->task = *task;
@@ -405,6 +415,9 @@ bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
 {
     QueuedLaunch *queued = copy_task(task, stream->context->device);
     if (queued == NULL) {
+        if (task->release != NULL) {
+            task->release((void *)task->attributes, false);
+        }
         return false;
     }
     Work work = {task->function, "kernel", us_tracing ? bytes_of(task) : 0};

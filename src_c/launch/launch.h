@@ -36,6 +36,8 @@ typedef struct LaunchTask {
     void (*finish)(void *argument, const LaunchResult *result);
     void *finish_arguments[LAUNCH_RESULT_LIMIT];
     int32_t result_count;
+    /* When the queue gives up its copy of the attributes, or never took it; NULL: nothing to do. */
+    void (*release)(void *attributes, bool ran);
 } LaunchTask;
 
 /* Queues a copy of the task. On the stream's worker every view's reach is opened on the stream's device; a range that is

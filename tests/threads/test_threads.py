@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).parent
 @pytest.mark.parametrize("sanitizer", ["", "address", "thread"], ids=lambda build: build or "plain")
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
 @pytest.mark.parametrize("name", ["ascend_threads", "ascend_storm", "ascend_ending", "ascend_graphs", "ascend_ipc",
-                                  "ascend_callbacks", "maca_threads", "maca_ending"])
+                                  "ascend_callbacks", "ascend_collectives", "maca_threads", "maca_ending"])
 def test_threads_share_a_device(name, mode, sanitizer):
     program = native.build_vendor(HERE / f"{name}.c", name.split("_")[0], sanitizer)
     done = native.run([program], {"UNDERSTUDY_STREAM": mode, "UNDERSTUDY_LOG": "off"})

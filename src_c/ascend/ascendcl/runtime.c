@@ -6,9 +6,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Slot of Platform.options that holds the address of the Runtime. */
-enum { RUNTIME_OPTION = 15 };
-
 static Runtime *create_runtime(Platform *platform)
 {
     Runtime *runtime = calloc(1, sizeof *runtime);

@@ -2,9 +2,6 @@
 
 #include <stdlib.h>
 
-/* Slot of Platform.options. */
-enum { DUMP_OPTION = 14 };
-
 DumpState *ascend_dump_known(Platform *platform)
 {
     return (DumpState *)(intptr_t)__atomic_load_n(&platform->options[DUMP_OPTION], __ATOMIC_ACQUIRE);

@@ -17,6 +17,7 @@ enum {
     HANDLE_TENSOR_LIST = 0x15,
     HANDLE_SCALAR_LIST = 0x16,
     HANDLE_EXECUTOR = 0x17,
+    HANDLE_COMMUNICATOR = 0x2a,
 };
 
 typedef struct Shape {

@@ -21,7 +21,7 @@ static const LeakKind leak_kinds[] = {
     {HANDLE_INT_ARRAY, "aclIntArray"},      {HANDLE_FLOAT_ARRAY, "aclFloatArray"},
     {HANDLE_BOOL_ARRAY, "aclBoolArray"},    {HANDLE_TENSOR_LIST, "aclTensorList"},
     {HANDLE_SCALAR_LIST, "aclScalarList"},  {HANDLE_EXECUTOR, "aclOpExecutor"},
-    {HANDLE_POOL, "memory pools"},
+    {HANDLE_POOL, "memory pools"},          {HANDLE_COMMUNICATOR, "HcclComm"},
 };
 
 static const ProductProfile *profile_of_environment(void)

@@ -30,8 +30,13 @@ const ProductProfile *ascend_product(void);
 /* NULL: no memory. */
 Platform *ascend_platform(void);
 
-/* Platform.options, with its lock: aclInit's configuration has switched profiling on. */
-enum { PROFILED_OPTION = 13 };
+/* Slots of Platform.options, with its lock; the first ones are those of aclrtSetSysParamOpt. */
+enum {
+    DETERMINISTIC_OPTION = 12, /* the value of HcclSetConfig */
+    PROFILED_OPTION = 13,      /* aclInit's configuration has switched profiling on */
+    DUMP_OPTION = 14,          /* the address of the DumpState */
+    RUNTIME_OPTION = 15,       /* the address of the Runtime */
+};
 
 /* The stream behind an aclrtStream. NULL means the default stream of the thread's current context. The result is
  * NULL when the handle is not alive, or when the thread has no context. */

@@ -1,10 +1,5 @@
-/* Settings of collective communication. There is none yet, so nothing but these functions reads them. */
-#include "hccl/hccl.h"
-#include "report/report.h"
-
-#include <stdatomic.h>
-
-static _Atomic int32_t deterministic;
+/* Settings of collective communication. Its results have the same bits always, so nothing but these functions reads them. */
+#include "ascend/hccl/communicator.h"
 
 static HcclResult require_known(Call *call, HcclConfig config)
 {
@@ -13,14 +8,25 @@ static HcclResult require_known(Call *call, HcclConfig config)
     return (HcclResult)call->status;
 }
 
+static Platform *require_platform(Call *call)
+{
+    Platform *platform = call->status == 0 ? ascend_platform() : NULL;
+    us_require(call, platform != NULL, "process", "forked", HCCL_E_RUNTIME,
+               "this process was forked from one that had used devices");
+    return platform;
+}
+
 HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue configValue)
 {
     Call call = us_call_begin("HcclSetConfig");
     require_known(&call, config);
     us_require(&call, configValue.value == 0 || configValue.value == 1, "configValue", "range", HCCL_E_PARA,
                "the value is %d; it must be 0 or 1", (int)configValue.value);
-    if (call.status == 0) {
-        atomic_store(&deterministic, configValue.value);
+    Platform *platform = require_platform(&call);
+    if (platform != NULL) {
+        us_platform_lock(platform);
+        platform->options[DETERMINISTIC_OPTION] = configValue.value;
+        us_platform_unlock(platform);
     }
     return (HcclResult)us_call_end(&call);
 }
@@ -30,8 +36,11 @@ HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue *configValue)
     Call call = us_call_begin("HcclGetConfig");
     us_require(&call, configValue != NULL, "configValue", "null", HCCL_E_PTR, "configValue is NULL");
     require_known(&call, config);
-    if (call.status == 0) {
-        configValue->value = atomic_load(&deterministic);
+    Platform *platform = require_platform(&call);
+    if (platform != NULL) {
+        us_platform_lock(platform);
+        configValue->value = (int32_t)platform->options[DETERMINISTIC_OPTION];
+        us_platform_unlock(platform);
     }
     return (HcclResult)us_call_end(&call);
 }

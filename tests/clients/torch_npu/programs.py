@@ -12,11 +12,13 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 import threading
 import traceback
+import warnings
 
 import torch
-from torch import nn
+from torch import distributed, nn
 from torch.nn import functional
 
 from tests.clients.torch_npu.serving import OPERATORS
@@ -617,6 +619,95 @@ def shared_tensor(device):
     tensors.put(None)
     other.join()
     return theirs + mine + [float(other.exitcode)]
+
+
+def collective_numbers(device: str, rank: int, ranks: int) -> list[float]:
+    """A call of each kind of torch.distributed, by numbers that tell the ranks and places apart."""
+    own, many = torch.arange(3.0, device=device) + 10 * rank, torch.arange(2.0 * ranks, device=device) + 100 * rank
+    total, largest, first, rooted = own.clone(), own.clone(), own.clone(), own.clone()
+    distributed.all_reduce(total)
+    distributed.all_reduce(largest, op=distributed.ReduceOp.MAX)
+    distributed.broadcast(first, 1)
+    distributed.reduce(rooted, 0)
+    parts = [torch.empty(3, device=device) for _ in range(ranks)]
+    distributed.all_gather(parts, own)
+    share, scattered, exchanged = torch.empty(2, device=device), torch.empty(2, device=device), torch.empty_like(many)
+    distributed.reduce_scatter(share, list(many.split(2)))
+    distributed.scatter(scattered, list(many.split(2)) if rank == 0 else None)
+    distributed.all_to_all_single(exchanged, many)
+    received = torch.empty(50000, device=device)
+    for request in distributed.batch_isend_irecv([
+            distributed.P2POp(distributed.isend, torch.full_like(received, rank), (rank + 1) % ranks),
+            distributed.P2POp(distributed.irecv, received, (rank - 1) % ranks)]):  # fmt: skip
+        request.wait()
+    objects = [None] * ranks
+    distributed.all_gather_object(objects, {"rank": rank})
+    part = distributed.new_group([rank for rank in range(ranks) if rank != 0])
+    alone = own.clone()
+    if rank != 0:
+        distributed.all_reduce(alone, group=part)
+    distributed.barrier()
+    tensors = [total, largest, first, *([rooted] if rank == 0 else []), *parts, share, scattered, exchanged, received[:2], alone]
+    return [number for tensor in tensors for number in numbers(tensor)] + [float(entry["rank"]) for entry in objects]
+
+
+def trained_in_parallel(device: str, rank: int) -> list[float]:
+    """DistributedDataParallel and fully sharded data parallel, each rank with numbers of its own."""
+    from torch.distributed.fsdp import fully_shard
+
+    found = []
+    for sharded in (False, True):
+        torch.manual_seed(4)
+        model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3)).to(device)
+        if sharded:
+            for part in (model[0], model[2], model):
+                fully_shard(part)
+            parallel = model
+        else:
+            parallel = nn.parallel.DistributedDataParallel(model)
+        optimizer = torch.optim.SGD(parallel.parameters(), 0.1, momentum=0.9)
+        for step in range(4):
+            x = torch.sin(torch.arange(48.0).reshape(8, 6) + 7 * rank + step).to(device)
+            loss = parallel(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        whole = [parameter.full_tensor() if sharded else parameter for parameter in model.parameters()]
+        found += [*numbers(loss), *(number for parameter in whole for number in numbers(parameter))]
+    return found
+
+
+def work_as_rank(device: str, rank: int, ranks: int, file: str, answers) -> None:
+    """Of a process of its own. What torch says of its own old names is no concern of ours."""
+    warnings.simplefilter("ignore", FutureWarning)
+    if device != "cpu":
+        import torch_npu  # noqa: F401
+
+        torch.npu.set_device(rank % 2)
+        device = f"npu:{rank % 2}"
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo" if device == "cpu" else "hccl", init_method=f"file://{file}", rank=rank,
+                                   world_size=ranks)  # fmt: skip
+    answers.put((rank, collective_numbers(device, rank, ranks) + trained_in_parallel(device, rank)))
+    distributed.destroy_process_group()
+
+
+@program
+def several_ranks(device):
+    """A process for each rank: torch.distributed by HCCL beside Gloo."""
+    from torch import multiprocessing
+
+    ranks, start = 3, multiprocessing.get_context("spawn")
+    answers = start.Queue()
+    with tempfile.TemporaryDirectory() as folder:
+        others = [start.Process(target=work_as_rank, args=(device, rank, ranks, f"{folder}/meeting", answers))
+                  for rank in range(ranks)]  # fmt: skip
+        for other in others:
+            other.start()
+        found = dict(answers.get(timeout=120) for _ in others)
+        for other in others:
+            other.join()
+    return [number for rank in range(ranks) for number in found[rank]] + [float(other.exitcode) for other in others]
 
 
 def run(device: str, names: list[str]) -> dict:

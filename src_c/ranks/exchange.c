@@ -1,0 +1,380 @@
+#include "ranks/exchange.h"
+
+#include "device/stream_internal.h"
+#include "kernels/scratch.h"
+#include "report/trace.h"
+
+#include <string.h>
+
+static const int64_t LOOK_AGAIN = 100000000; /* nanoseconds until somebody who waits looks whether the others live */
+
+/* ---- channels ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* As many bytes as there is room for. */
+static uint64_t push(Channel *channel, const char *from, uint64_t bytes)
+{
+    const uint64_t written = atomic_load_explicit(&channel->written, memory_order_relaxed);
+    const uint64_t room = CHANNEL_BYTES - (written - atomic_load_explicit(&channel->read, memory_order_acquire));
+    const uint64_t count = least(bytes, room), at = written % CHANNEL_BYTES, first = least(count, CHANNEL_BYTES - at);
+    memcpy(channel->bytes + at, from, first);
+    memcpy(channel->bytes, from + first, count - first);
+    atomic_store_explicit(&channel->written, written + count, memory_order_release);
+    return count;
+}
+
+/* As many bytes as are there. */
+static uint64_t pull(Channel *channel, char *to, uint64_t bytes)
+{
+    const uint64_t read = atomic_load_explicit(&channel->read, memory_order_relaxed);
+    const uint64_t there = atomic_load_explicit(&channel->written, memory_order_acquire) - read;
+    const uint64_t count = least(bytes, there), at = read % CHANNEL_BYTES, first = least(count, CHANNEL_BYTES - at);
+    memcpy(to, channel->bytes + at, first);
+    memcpy(to + first, channel->bytes, count - first);
+    atomic_store_explicit(&channel->read, read + count, memory_order_release);
+    return count;
+}
+
+/* ---- turns ---- */
+
+static uint64_t draw(Turns *turns)
+{
+    return atomic_fetch_add(&turns->drawn, 1);
+}
+
+uint64_t us_direct_turn(Room *room, int32_t peer, bool sends)
+{
+    return draw(&room->direct[peer][sends]);
+}
+
+static void end_turn(Room *room, Turns *turns)
+{
+    atomic_fetch_add(&turns->served, 1);
+    us_signal_tell(us_room_bell(room, room->rank));
+}
+
+/* ---- messages ---- */
+
+/* Whether it may use its channel. */
+static bool begin(Room *room, ChannelKind kind, Transfer *transfer)
+{
+    if (!transfer->begun && kind == CHANNEL_DIRECT) {
+        if (transfer->turn == NO_TURN) {
+            transfer->turn = us_direct_turn(room, transfer->peer, transfer->sends);
+        }
+        transfer->begun = atomic_load(&room->direct[transfer->peer][transfer->sends].served) == transfer->turn;
+        return transfer->begun;
+    }
+    return true;
+}
+
+/* One of the two parts of a message: moves what can be moved; true: something was. */
+static bool move_part(Channel *channel, Transfer *transfer, char *part, uint64_t begin_of_part, uint64_t bytes)
+{
+    if (transfer->moved < begin_of_part || transfer->moved >= begin_of_part + bytes) {
+        return false;
+    }
+    const uint64_t done = transfer->moved - begin_of_part;
+    const uint64_t count = transfer->sends ? push(channel, part + done, bytes - done)
+                                           : pull(channel, part + done, bytes - done);
+    transfer->moved += count;
+    return count > 0;
+}
+
+static bool means_the_same(const Transfer *transfer, Explanation *why)
+{
+    const Letterhead *mine = &transfer->head, *theirs = &transfer->got;
+    if (strncmp(mine->caption, theirs->caption, CAPTION_BYTES) != 0) {
+        us_explain(why, "rank %d runs %.*s, this rank %.*s", (int)transfer->peer, CAPTION_BYTES, theirs->caption,
+                   CAPTION_BYTES, mine->caption);
+        return false;
+    }
+    if (mine->bytes != theirs->bytes || mine->whole != theirs->whole) {
+        us_explain(why, "rank %d sends %llu bytes by %.*s, of which this rank expects %llu", (int)transfer->peer,
+                   (unsigned long long)theirs->whole, CAPTION_BYTES, theirs->caption, (unsigned long long)mine->whole);
+        return false;
+    }
+    return true;
+}
+
+/* True: something was moved. A message of another meaning is left where it is, and `why` says so. */
+static bool move(Room *room, ChannelKind kind, Transfer *transfer, Explanation *why)
+{
+    const int32_t from = transfer->sends ? room->rank : transfer->peer, to = transfer->sends ? transfer->peer : room->rank;
+    Channel *channel = us_room_channel(room, kind, from, to);
+    const uint64_t head = sizeof(Letterhead), bytes = transfer->head.bytes;
+    char *letterhead = (char *)(transfer->sends ? &transfer->head : &transfer->got);
+    bool moved = move_part(channel, transfer, letterhead, 0, head);
+    if (moved && transfer->moved == head && !transfer->sends && !means_the_same(transfer, why)) {
+        return true;
+    }
+    moved |= move_part(channel, transfer, transfer->data, head, bytes);
+    if (moved) {
+        us_signal_tell(us_room_bell(room, transfer->peer));
+    }
+    if (transfer->moved == head + bytes) {
+        transfer->over = true;
+        if (kind == CHANNEL_DIRECT) {
+            end_turn(room, &room->direct[transfer->peer][transfer->sends]);
+        }
+    }
+    return moved;
+}
+
+/* All messages once. True: something was moved. `*left`: how many are not over. */
+static bool move_all(Room *room, ChannelKind kind, Transfer *transfers, int32_t count, int32_t *left, Explanation *why)
+{
+    bool moved = false;
+    *left = 0;
+    for (int32_t i = 0; i < count && why->text[0] == '\0'; i++) {
+        if (!transfers[i].over && begin(room, kind, &transfers[i])) {
+            moved |= move(room, kind, &transfers[i], why);
+        }
+        *left += !transfers[i].over;
+    }
+    return moved;
+}
+
+/* ---- waiting ---- */
+
+static void wake(void *bell)
+{
+    us_signal_tell(bell);
+}
+
+typedef struct Wait {
+    Room *room;
+    uint64_t start;  /* when something moved last */
+    uint64_t looked; /* when the system was asked last whether the others live */
+    bool late;
+} Wait;
+
+static Wait begin_wait(Room *room)
+{
+    const uint64_t now = us_now();
+    return (Wait){room, now, now, false};
+}
+
+/* Why nothing will come any more of the messages that are left. */
+static bool is_lost(Wait *wait, const Transfer *transfers, int32_t count, Explanation *why)
+{
+    const uint64_t now = us_now();
+    const bool asks_system = (int64_t)(now - wait->looked) >= LOOK_AGAIN;
+    if (us_room_has_failed(wait->room, why)) {
+        return true;
+    }
+    wait->looked = asks_system ? now : wait->looked;
+    for (int32_t i = 0; i < count; i++) {
+        if (!transfers[i].over && us_room_has_lost(wait->room, transfers[i].peer, asks_system, why)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Until a bell rings, for a while. False: it is over with the operation. */
+static bool wait_for_bell(Wait *wait, uint32_t changes, Explanation *why)
+{
+    SignalWords *bell = us_room_bell(wait->room, wait->room->rank);
+    const int64_t waited = (int64_t)(us_now() - wait->start), patience = wait->room->patience;
+    if (us_task_gives_up()) {
+        us_explain(why, "its stream has been stopped");
+        return false;
+    }
+    if (patience >= 0 && waited >= patience) {
+        wait->late = true;
+        us_explain(why, "other ranks have not run it within %lld s", (long long)(patience / 1000000000));
+        return false;
+    }
+    us_signal_wait(bell, changes, patience < 0 || patience - waited > LOOK_AGAIN ? LOOK_AGAIN : patience - waited);
+    return true;
+}
+
+static KernelStatus fail(Room *room, const char *caption, const Explanation *why, bool late)
+{
+    Explanation whole;
+    us_explain(&whole, "%.*s: %s", CAPTION_BYTES, caption, why->text);
+    us_room_fail(room, whole.text);
+    us_kernel_fault("%s", why->text);
+    return late ? KERNEL_TIMEOUT : KERNEL_FAULT;
+}
+
+/* What a rank wrote before it left may come to light only after its leaving has: hence one more look. */
+static KernelStatus run(Room *room, ChannelKind kind, Transfer *transfers, int32_t count)
+{
+    SignalWords *bell = us_room_bell(room, room->rank);
+    Wait wait = begin_wait(room);
+    Explanation why = {""}, loss = {""};
+    for (bool lost = false;;) {
+        int32_t left;
+        const uint32_t changes = atomic_load(&bell->changes);
+        const bool moved = move_all(room, kind, transfers, count, &left, &why);
+        if (why.text[0] == '\0' && left == 0) {
+            return KERNEL_OK;
+        }
+        if (why.text[0] == '\0' && !moved && lost) {
+            why = loss;
+        }
+        wait.start = moved ? us_now() : wait.start;
+        lost = !moved && is_lost(&wait, transfers, count, &loss);
+        if (why.text[0] != '\0' || (!moved && !lost && !wait_for_bell(&wait, changes, &why))) {
+            return fail(room, transfers[0].head.caption, &why, wait.late);
+        }
+    }
+}
+
+KernelStatus us_exchange(Room *room, ChannelKind kind, Transfer *transfers, int32_t count)
+{
+    us_task_sleeps(wake, us_room_bell(room, room->rank));
+    const KernelStatus status = run(room, kind, transfers, count);
+    us_task_sleeps(NULL, NULL);
+    return status;
+}
+
+/* ---- tasks ---- */
+
+void us_rank_task_queue(RankTask *task, ChannelKind kind, bool recorded)
+{
+    Room *room = task->room;
+    us_room_hold(room);
+    task->turn = NO_TURN;
+    if (!recorded) {
+        task->turn = kind == CHANNEL_COLLECTIVE ? draw(&room->collective) : 0;
+        atomic_fetch_add(&room->busy, 1);
+    }
+}
+
+void us_rank_task_release(void *attributes, bool ran)
+{
+    RankTask *task = attributes;
+    if (!ran && task->turn != NO_TURN) {
+        Explanation why;
+        us_explain(&why, "%.*s: it was dropped before it ran", CAPTION_BYTES, task->caption);
+        us_room_fail(task->room, why.text);
+        atomic_fetch_sub(&task->room->busy, 1);
+    }
+    us_room_let_go(task->room);
+}
+
+static void begin_task(const RankTask *task)
+{
+    if (task->turn == NO_TURN) {
+        atomic_fetch_add(&task->room->busy, 1);
+    }
+}
+
+static void end_task(const RankTask *task)
+{
+    atomic_fetch_sub(&task->room->busy, 1);
+}
+
+static KernelStatus await_turn(const RankTask *task, uint64_t turn)
+{
+    Room *room = task->room;
+    SignalWords *bell = us_room_bell(room, room->rank);
+    Wait wait = begin_wait(room);
+    Explanation why = {""};
+    for (;;) {
+        const uint32_t changes = atomic_load(&bell->changes);
+        if (atomic_load(&room->collective.served) == turn) {
+            return KERNEL_OK;
+        }
+        if (us_room_has_failed(room, &why) || !wait_for_bell(&wait, changes, &why)) {
+            return fail(room, task->caption, &why, wait.late);
+        }
+    }
+}
+
+KernelStatus us_collective_begin(const RankTask *task)
+{
+    begin_task(task);
+    us_task_sleeps(wake, us_room_bell(task->room, task->room->rank));
+    const KernelStatus status = await_turn(task, task->turn == NO_TURN ? draw(&task->room->collective) : task->turn);
+    us_task_sleeps(NULL, NULL);
+    return status;
+}
+
+void us_collective_end(const RankTask *task)
+{
+    end_turn(task->room, &task->room->collective);
+    end_task(task);
+}
+
+static uint64_t bytes_of(const View *view)
+{
+    return us_view_is_absent(view) ? 0 : (uint64_t)us_view_elements(view) * us_dtype_size(view->dtype);
+}
+
+static Transfer transfer_of(const char *caption, int32_t peer, bool sends, const View *view)
+{
+    Transfer transfer = {.peer = peer, .sends = sends, .data = view->data,
+                         .head = {.bytes = bytes_of(view), .whole = bytes_of(view)}};
+    memcpy(transfer.head.caption, caption, CAPTION_BYTES);
+    return transfer;
+}
+
+/* A rank's messages to itself: the k-th that it sends is the k-th that it receives. */
+static KernelStatus copy_own(const View *views, const Exchange *exchange)
+{
+    int32_t received = -1;
+    for (int32_t i = 0; i < exchange->count; i++) {
+        if (exchange->items[i].peer != exchange->task.room->rank || !exchange->items[i].sends) {
+            continue;
+        }
+        for (received++; received < exchange->count; received++) {
+            if (exchange->items[received].peer == exchange->task.room->rank && !exchange->items[received].sends) {
+                break;
+            }
+        }
+        if (received == exchange->count || bytes_of(&views[i]) != bytes_of(&views[received])) {
+            return us_kernel_fault("this rank sends itself %llu bytes that it does not receive",
+                                   (unsigned long long)bytes_of(&views[i]));
+        }
+        if (bytes_of(&views[i]) > 0) {
+            memmove(views[received].data, views[i].data, bytes_of(&views[i]));
+        }
+    }
+    return KERNEL_OK;
+}
+
+static KernelStatus move_views(const View *views, const Exchange *exchange)
+{
+    Transfer *transfers = us_scratch_array(exchange->count, sizeof *transfers);
+    int32_t count = 0;
+    if (transfers == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int32_t i = 0; i < exchange->count; i++) {
+        const ExchangeItem *item = &exchange->items[i];
+        if (item->peer != exchange->task.room->rank) {
+            transfers[count] = transfer_of(exchange->task.caption, item->peer, item->sends, &views[i]);
+            transfers[count++].turn = item->turn;
+        }
+    }
+    KernelStatus status = copy_own(views, exchange);
+    if (status == KERNEL_OK && count > 0) {
+        status = us_exchange(exchange->task.room, exchange->kind, transfers, count);
+    }
+    us_scratch_give_back(transfers);
+    return status;
+}
+
+KernelStatus us_exchange_views(const View *views, const void *attributes)
+{
+    const Exchange *exchange = attributes;
+    KernelStatus status = KERNEL_OK;
+    if (exchange->kind == CHANNEL_DIRECT) {
+        begin_task(&exchange->task);
+        status = move_views(views, exchange);
+        end_task(&exchange->task);
+        return status;
+    }
+    status = us_collective_begin(&exchange->task);
+    status = status == KERNEL_OK ? move_views(views, exchange) : status;
+    us_collective_end(&exchange->task);
+    return status;
+}

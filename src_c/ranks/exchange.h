@@ -1,0 +1,75 @@
+/* Bytes between the ranks of a room, as tasks of a stream: what every operation of a communicator is made of. */
+#ifndef UNDERSTUDY_RANKS_EXCHANGE_H
+#define UNDERSTUDY_RANKS_EXCHANGE_H
+
+#include "kernels/kernels.h"
+#include "ranks/room.h"
+
+/* Goes before the bytes. Both sides must mean the same: a program whose ranks call different operations is told so. */
+enum { CAPTION_BYTES = 48 };
+typedef struct Letterhead {
+    char caption[CAPTION_BYTES]; /* the operation and what its ranks must have in common */
+    uint64_t bytes, whole;       /* that follow; of all messages of the operation together */
+} Letterhead;
+
+/* One message to or from another rank. */
+typedef struct Transfer {
+    int32_t peer;
+    bool sends;
+    char *data;
+    Letterhead head; /* as this side expects it */
+    Letterhead got;  /* as the sender wrote it */
+    uint64_t moved;  /* bytes, with those of the head */
+    bool begun, over;
+    uint64_t turn;   /* of direct messages */
+} Transfer;
+
+/* Until all messages have been moved, in any order. Gives up where the room has failed or takes longer than its patience,
+ * a rank is lost, or a sender means something else; then the room has failed. */
+KernelStatus us_exchange(Room *room, ChannelKind kind, Transfer *transfers, int32_t count);
+
+/* ---- tasks of a stream ---- */
+
+/* What begins the attributes of every task here. Operations of one room take turns, in the order in which they were queued;
+ * those that a graph has recorded, which run many times, when they run. */
+typedef struct RankTask {
+    Room *room;
+    uint64_t turn; /* of collective operations; NO_TURN: recorded */
+    char caption[CAPTION_BYTES];
+} RankTask;
+#define NO_TURN UINT64_MAX
+
+/* For a task that is about to be queued: takes its turn and counts it. */
+void us_rank_task_queue(RankTask *task, ChannelKind kind, bool recorded);
+/* LaunchTask.release: a task that never ran leaves the other ranks waiting, so they are told. */
+void us_rank_task_release(void *attributes, bool ran);
+uint64_t us_direct_turn(Room *room, int32_t peer, bool sends);
+
+/* Around a collective operation: waits for those before it on this rank. */
+KernelStatus us_collective_begin(const RankTask *task);
+void us_collective_end(const RankTask *task);
+
+/* An item of us_exchange_views; its view is the bytes, absent for none. A rank's message to itself is copied. */
+typedef struct ExchangeItem {
+    int32_t peer;
+    bool sends;
+    uint64_t turn; /* of direct messages */
+} ExchangeItem;
+
+typedef struct Exchange {
+    RankTask task;
+    ChannelKind kind;
+    int32_t count;
+    ExchangeItem items[];
+} Exchange;
+Kernel us_exchange_views; /* views: one for each item; attributes: Exchange */
+
+/* Every rank has a part for each other one, and gets the reduction of all ranks' parts for it, in the order of the ranks. */
+typedef struct RankReduction {
+    RankTask task;
+    const struct Reduction *reduction;
+    DType dtype;
+} RankReduction;
+Kernel us_reduce_ranks; /* views: a part for each rank (absent or empty: none), result (absent: none for this rank) */
+
+#endif
