@@ -16,7 +16,7 @@ SHAPES = [
     ((4, 17), 1, 1), ((2, 3, 5), 1, 1), ((3, 10, 49), 1, 1), ((2, 1, 7), 1, 1), ((300, 10), 1, 1), ((40, 3, 5), 1, 1),
     ((5, 2049), 1, 1), ((7,), 0, 0), ((1,), 0, 0), ((3, 5, 4, 6), 1, 3), ((5, 30, 17, 3), 1, 1), ((2, 70, 1030), 1, 1),
     ((33, 65, 18), 1, 1), ((2, 1000, 33), 1, 1), ((2053, 550), 0, 0), ((1, 40_000), 1, 1), ((2, 300_001), 1, 1),
-    ((3, 4, 5, 6), 1, 2),
+    ((3, 4, 5, 6), 1, 2), ((40, 33), 1, 1), ((40, 64), 1, 1), ((3, 20, 150), 2, 2), ((2, 3, 31), 2, 2),
 ]
 
 
@@ -85,7 +85,7 @@ def test_against_float64(shape, first, last, dtype, layout):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("shape", [(3, 1001), (2, 19, 70), (200, 7), (1, 300_000)])
+@pytest.mark.parametrize("shape", [(3, 1001), (2, 19, 70), (200, 7), (1, 300_000), (40, 49), (40, 130)])
 def test_in_place_is_bitwise_as_not_in_place(shape, algorithm):
     x, dy = arrays(shape, "float32", "packed", 2)
     y = forward(x, np.empty_like(x), 1, 1, algorithm)
@@ -223,7 +223,7 @@ def test_empty(shape):
 def everything():
     results = []
     shapes = [((1, 50_001), 1, 1), ((64, 1000), 1, 1), ((2, 19, 5000), 1, 1), ((9000, 10), 1, 1), ((1, 600_000), 1, 1),
-              ((1031, 4099), 0, 0)]
+              ((1031, 4099), 0, 0), ((700, 49), 1, 1), ((5, 200, 131), 2, 2)]
     for (shape, first, last), dtype, algorithm in itertools.product(shapes, TOLERANCE, ALGORITHMS):
         x, dy = arrays(shape, dtype, "packed", 2)
         y = forward(x, np.empty_like(x), first, last, algorithm)

@@ -88,6 +88,8 @@ aclnnStatus op_reshape(OpCall *op, const Operand *from, const Operand *to);
 bool op_repeats_fit(IntArguments repeats);
 aclnnStatus op_repeat(OpCall *op, const Operand *from, IntArguments repeats, const Operand *to);
 aclnnStatus op_repeat_interleave(OpCall *op, const Operand *from, int64_t repeats, int32_t axis, const Operand *to);
+/* Elements in row-major order, to one axis. */
+aclnnStatus op_repeat_elements(OpCall *op, const Operand *from, int64_t repeats, const Operand *to);
 aclnnStatus op_concatenate(OpCall *op, Operands from, int32_t axis, aclDataType promoted, const Operand *to);
 aclnnStatus op_stack(OpCall *op, Operands from, int32_t axis, aclDataType promoted, const Operand *to);
 aclnnStatus op_split(OpCall *op, const Operand *from, int32_t axis, Operands to);

@@ -166,6 +166,23 @@ aclnnStatus op_repeat_interleave(OpCall *op, const Operand *from, int64_t repeat
     return moves_end(&moves);
 }
 
+aclnnStatus op_repeat_elements(OpCall *op, const Operand *from, int64_t repeats, const Operand *to)
+{
+    View source = from->view, target = to->view;
+    if (!op_refused(op) && !op_empty(to)) {
+        const int64_t step = to->view.strides[0];
+        target = us_view_insert_axis((View){.data = to->view.data, .dtype = to->view.dtype}, 0, repeats, step);
+        int64_t stride = step * repeats;
+        for (int32_t axis = source.rank - 1; axis >= 0; stride *= source.shape[axis--]) {
+            target = us_view_insert_axis(target, 0, source.shape[axis], stride);
+        }
+        source = us_view_insert_axis(source, source.rank, repeats, 0);
+    }
+    Moves moves = moves_begin(op, from->dtype, 1);
+    moves_add(&moves, from, source, to, target);
+    return moves_end(&moves);
+}
+
 /* ---- several copies ---- */
 
 aclnnStatus op_concatenate(OpCall *op, Operands from, int32_t axis, aclDataType promoted, const Operand *to)

@@ -58,11 +58,6 @@ aclnnStatus op_repeat_each(OpCall *op, const Operand *self, const Operand *repea
     return plan_repeats(op, (RepeatEach){.axis = axis}, self, repeats, out);
 }
 
-aclnnStatus op_repeat_elements(OpCall *op, const Operand *self, int64_t repeats, const Operand *out)
-{
-    return plan_repeats(op, (RepeatEach){.flat = true, .times = repeats}, self, NULL, out);
-}
-
 aclnnStatus op_repeat_each_element(OpCall *op, const Operand *self, const Operand *repeats, const Operand *out)
 {
     return plan_repeats(op, (RepeatEach){.flat = true}, self, repeats, out);

@@ -12,8 +12,7 @@ void require_repeats(OpCall *op, const Operand *self, int32_t axis, const Operan
 Shape op_shape_repeated_each(OpCall *op, const Operand *self, int32_t axis, int64_t size);
 /* Slice i of self along the axis repeats[i] times in a row. */
 aclnnStatus op_repeat_each(OpCall *op, const Operand *self, const Operand *repeats, int32_t axis, const Operand *out);
-/* The same of self's elements in row-major order: each `repeats` times, and as a tensor says. */
-aclnnStatus op_repeat_elements(OpCall *op, const Operand *self, int64_t repeats, const Operand *out);
+/* The same of self's elements in row-major order. */
 aclnnStatus op_repeat_each_element(OpCall *op, const Operand *self, const Operand *repeats, const Operand *out);
 /* i, repeats[i] times in a row. */
 aclnnStatus op_repeat_places(OpCall *op, const Operand *repeats, const Operand *out);

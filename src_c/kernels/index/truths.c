@@ -245,22 +245,59 @@ KernelStatus us_masked_select(const View *views, const void *attributes)
     return KERNEL_OK;
 }
 
+/* `one` where `truth` is 1, `other` where it is 0: without a branch, which nobody could foretell. */
+static inline const void *chosen(uint8_t truth, const void *one, const void *other)
+{
+    const uintptr_t a = (uintptr_t)one, b = (uintptr_t)other;
+    return (const void *)(b ^ ((a ^ b) & (0 - (uintptr_t)truth)));
+}
+
+/* Elements of `to`, `to_stride` apart, take those of a line where they are true; others take themselves. */
+#define SCATTER_CASE(type) \
+    case sizeof(type): \
+        for (int64_t i = 0; i < count; i++) { \
+            type *const own = (type *)to + i * to_stride; \
+            *own = *(const type *)chosen(truth[i], (const type *)from + taken * from_stride, own); \
+            taken += truth[i]; \
+        } \
+        break;
+static int64_t scatter_line(void *to, int64_t to_stride, const void *from, int64_t from_stride, const uint8_t *truth,
+                            int64_t count, size_t size)
+{
+    int64_t taken = 0;
+    switch (size) {
+        SCATTER_CASE(uint8_t)
+        SCATTER_CASE(uint16_t)
+        SCATTER_CASE(uint32_t)
+        SCATTER_CASE(uint64_t)
+        SCATTER_CASE(Sixteen)
+    }
+    return taken;
+}
+
+/* A source that is a line; of others each element is looked for. */
 static void scatter_tile(const Truths *truths, int64_t begin, int64_t count, const uint8_t *truth, int64_t before)
 {
     const View *from = truths->from, *to = truths->to;
     const int64_t size = (int64_t)us_dtype_size(to->dtype);
-    const int64_t stride = truths->to_axes.strides[0][truths->to_axes.rank - 1];
+    const int64_t stride = truths->to_axes.strides[0][truths->to_axes.rank - 1], line = truths->from_axes.strides[0][0];
+    const bool is_line = truths->from_axes.rank == 1;
     int64_t source = before;
     AxesWalk walk;
     for (us_axes_walk(&walk, &truths->to_axes, 0, begin, count); walk.remaining > 0;) {
         const AxesRun run = us_axes_next(&walk);
-        for (int64_t i = 0; i < run.length; i++) {
-            if (*truth++ != 0) {
+        char *const place = (char *)to->data + run.offset * size;
+        if (is_line) {
+            source += scatter_line(place, stride, (const char *)from->data + source * line * size, line, truth, run.length,
+                                   (size_t)size);
+        }
+        for (int64_t i = 0; i < run.length && !is_line; i++) {
+            if (truth[i] != 0) {
                 const int64_t offset = us_axes_offset(&truths->from_axes, 0, source++);
-                memcpy((char *)to->data + (run.offset + i * stride) * size, (const char *)from->data + offset * size,
-                       (size_t)size);
+                memcpy(place + i * stride * size, (const char *)from->data + offset * size, (size_t)size);
             }
         }
+        truth += run.length;
     }
 }
 

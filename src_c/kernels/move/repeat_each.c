@@ -2,33 +2,40 @@
 
 #include "kernels/index/indexing.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/lane.h"
 
 #include <string.h>
 
-/* How often slice `index` stands in out. */
-static int64_t times_of(const View *repeats, const Axes *axes, int64_t given, int64_t index, int64_t times)
+/* Numbers that are looked at together. */
+enum { SLICES = 512 };
+
+/* How often slices from `first` on stand in out. */
+static void load_times(const View *repeats, const Axes *axes, int64_t first, int64_t count, int64_t *to)
 {
-    if (us_view_is_absent(repeats)) {
-        return times;
+    if (us_view_elements(repeats) != 1) {
+        us_axes_load(axes, 0, repeats->data, repeats->dtype, first, count, LANE_INT64, to);
+        return;
     }
-    int64_t value;
-    us_axes_load(axes, 0, repeats->data, repeats->dtype, given == 1 ? 0 : index, 1, LANE_INT64, &value);
-    return value;
+    int64_t times;
+    us_axes_load(axes, 0, repeats->data, repeats->dtype, 0, 1, LANE_INT64, &times);
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = times;
+    }
 }
 
 /* The slice that stands at each place of out's axis. */
-static KernelStatus find_sources(const View *repeats, int64_t slices, int64_t times, int64_t *sources, int64_t size)
+static KernelStatus find_sources(const View *repeats, int64_t slices, int64_t *sources, int64_t size)
 {
     Axes axes = {0};
-    const int64_t given = us_view_is_absent(repeats) ? 0 : us_view_elements(repeats);
-    if (!us_view_is_absent(repeats)) {
-        us_axes_add(&axes, (const View *const[]){repeats}, 1, 0, repeats->rank);
-    }
-    int64_t place = 0;
+    us_axes_add(&axes, (const View *const[]){repeats}, 1, 0, repeats->rank);
+    int64_t place = 0, counts[SLICES];
     for (int64_t index = 0; index < slices; index++) {
-        const int64_t count = times_of(repeats, &axes, given, index, times);
+        if (index % SLICES == 0) {
+            load_times(repeats, &axes, index, smaller(slices - index, SLICES), counts);
+        }
+        const int64_t count = counts[index % SLICES];
         if (count < 0 || count > size - place) {
             return count < 0 ? us_kernel_fault("slice %lld is to stand %lld times", (long long)index, (long long)count)
                              : us_kernel_fault("the numbers of repeats add to more than %lld", (long long)size);
@@ -74,7 +81,7 @@ static KernelStatus run(const RepeatEach *call, IndexAction action, const View *
     if (sources == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    KernelStatus status = find_sources(repeats, slices, call->times, sources, size);
+    KernelStatus status = find_sources(repeats, slices, sources, size);
     if (status == KERNEL_OK && us_view_is_absent(few)) {
         us_lane_store(LANE_INT64, many->data, many->dtype, many->strides[0], sources, size);
     } else if (status == KERNEL_OK) {

@@ -4,13 +4,12 @@
 
 #include "kernels/kernels.h"
 
-/* views: self (absent: the slices' own numbers), repeats (absent: `times` for each), out. `repeats` are integers, one for
- * each slice or one for all. `flat`: self is one axis, its elements in row-major order, and out has rank 1. A number below
- * 0, or a sum that is not out's size, is a fault. */
+/* views: self (absent: the slices' own numbers), repeats, out. `repeats` are integers, one for each slice or one for all.
+ * `flat`: self is one axis, its elements in row-major order, and out has rank 1. A number below 0, or a sum that is not
+ * out's size, is a fault. */
 typedef struct RepeatEach {
     bool flat;
     int32_t axis;
-    int64_t times;
 } RepeatEach;
 Kernel us_repeat_each;
 

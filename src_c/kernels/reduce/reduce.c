@@ -10,9 +10,10 @@
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
  * than FEW_UNITS units each is cut into chunks of its elements; units of indices are INDEXED_COLUMNS wide, for long
  * columns: the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows of less
- * than SHORT_ROW bytes are turned into columns, or than SHORT_FOLDED_ROW where rows are folded as they lie, or than
- * SHORT_INDEXED_ROW where an index is looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is
- * looked for among NEAR elements, which are still in the cache. */
+ * than SHORT_ROW bytes are turned into columns. Where rows are folded as they lie, those of less than SHORT_FOLDED_ROW
+ * elements are, or than SHORT_HALF_ROW of 16 bits, or than SHORT_INDEXED_ROW bytes where an index is looked for, too;
+ * so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR elements, which are still in the
+ * cache. */
 enum {
     COLUMNS = 1024,
     INDEXED_COLUMNS = 128,
@@ -25,7 +26,8 @@ enum {
     SERIAL_BYTES = 128 * 1024,
     SHORT_ROW = 1024,
     SHORT_INDEXED_ROW = 512,
-    SHORT_FOLDED_ROW = 256,
+    SHORT_FOLDED_ROW = 32,
+    SHORT_HALF_ROW = 128,
     TURNED_BLOCK = 512,
     NEAR = 8 * 1024,
 };
@@ -142,11 +144,15 @@ static void cut_outputs(ReduceWork *work, int64_t elements)
     work->units = work->groups / run / runs * work->units_per_plane;
 }
 
-/* Bytes of rows that are longer than those which are turned. */
+/* Elements of rows that are longer than those which are turned. */
 static int64_t short_row(const ReduceWork *work)
 {
-    const bool has_fold = work->fold != NULL && work->reduction->first == NULL && us_reduce_row_in_place(work);
-    return !has_fold ? SHORT_ROW : work->reduction->values != NULL ? SHORT_INDEXED_ROW : SHORT_FOLDED_ROW;
+    if (work->fold == NULL || work->reduction->first != NULL || !us_reduce_row_in_place(work)) {
+        return SHORT_ROW / work->size;
+    }
+    return work->reduction->values != NULL ? SHORT_INDEXED_ROW / work->size
+           : work->size > 2                ? SHORT_FOLDED_ROW
+                                           : SHORT_HALF_ROW;
 }
 
 static void cut(ReduceWork *work)
@@ -155,7 +161,7 @@ static void cut(ReduceWork *work)
     const int64_t run = work->kept.shape[work->kept.rank - 1], elements = work->elements > 0 ? work->elements : 1;
     const int64_t along_kept = llabs(work->kept.strides[0][work->kept.rank - 1]);
     const int64_t along_reduced = llabs(work->reduced.strides[0][work->reduced.rank - 1]);
-    const bool is_short = elements < short_row(work) / work->size && run > elements;
+    const bool is_short = elements < short_row(work) && run > elements;
     work->by_columns = work->turned_runs > 1 || (run > 1 && (along_kept < along_reduced || elements == 1 || is_short));
     work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
     cut_outputs(work, elements);
@@ -163,7 +169,7 @@ static void cut(ReduceWork *work)
     work->units_per_piece = ceiling(PIECE_ELEMENTS, unit_elements);
     int64_t chunks = 1;
     if (work->units < FEW_UNITS) {
-        chunks = smaller(ceiling(MOST_CHUNKS, work->units), ceiling(unit_elements, CHUNK_ELEMENTS));
+        chunks = bounded(unit_elements / CHUNK_ELEMENTS, 1, ceiling(MOST_CHUNKS, work->units));
     }
     work->chunk_elements = ceiling(elements, smaller(chunks, elements));
     work->chunks = ceiling(elements, work->chunk_elements);
@@ -220,7 +226,7 @@ static void locate(const ReduceWork *work, int64_t position, int64_t count, cons
     for (int64_t done = 0, part; done < count; done += part) {
         part = smaller(count - done, NEAR);
         _Alignas(64) char a[LANES * WIDEST] = {0}, index[LANES * WIDEST] = {0};
-        const ReduceRow row = {elements + done * size, part, work->strip, 0};
+        const ReduceRows row = {elements + done * size, 1, 0, part, work->strip, 0};
         work->fold(&row, a);
         store_index(work, position + done, index);
         work->merge(1, states->a, states->b, a, index);
@@ -256,13 +262,10 @@ static void fold_rows(const ReduceWork *work, const char *data, int64_t along, i
 {
     const int64_t size = work->wide_size, bytes = (end - begin) * work->size;
     const char *const elements = data + begin * work->size;
-    const int64_t most_ahead = us_fetch_ahead(FETCHED_AHEAD);
-    for (int64_t row = 0; row < rows; row++) {
-        const char *const from = elements + row * along;
-        const int64_t ahead = from + bytes + most_ahead <= work->end ? most_ahead : 0;
-        const ReduceRow given = {from, end - begin, work->strip, ahead};
-        work->fold(&given, to_a + row * size);
-    }
+    const int64_t behind = work->end - elements - larger(0, (rows - 1) * along) - bytes;
+    const int64_t ahead = bounded(behind, 0, us_fetch_ahead(FETCHED_AHEAD));
+    const ReduceRows given = {elements, rows, along / work->size, end - begin, work->strip, ahead};
+    work->fold(&given, to_a);
     for (int64_t row = 0; row < rows && work->find != NULL; row++) {
         const int64_t found = work->find(elements + row * along, end - begin, to_a + row * size);
         store_index(work, begin + found, to_b + row * size);

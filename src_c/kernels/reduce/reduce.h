@@ -46,14 +46,15 @@ typedef void ReduceStep(const Number *numbers, const ReducePanel *panel, const v
                         void *a, void *b);
 /* May change states up to whole LANES. */
 typedef void ReduceMerge(int64_t count, void *a, void *b, const void *c, const void *d);
-/* Neighbours, at least one, for `strip` states. What lies `ahead` bytes after them is fetched. */
-typedef struct ReduceRow {
+/* Rows of neighbours, at least one in each, `along` elements apart, for `strip` states each. What lies `ahead` bytes
+ * after them is fetched. */
+typedef struct ReduceRows {
     const void *elements;
-    int64_t count, strip, ahead;
-} ReduceRow;
+    int64_t rows, along, count, strip, ahead;
+} ReduceRows;
 
-/* A row to its state's value. */
-typedef void ReduceFold(const ReduceRow *row, void *value);
+/* Each row to its state's value. */
+typedef void ReduceFold(const ReduceRows *rows, void *values);
 /* The first of `count` neighbours that is *value, or a NaN if that is one; *value becomes this element. */
 typedef int64_t ReduceFind(const void *elements, int64_t count, void *value);
 typedef void ReduceFinish(const Number *numbers, int64_t elements, int64_t count, const void *guess, void *a, void *b);

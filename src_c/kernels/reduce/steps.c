@@ -49,7 +49,7 @@ void us_reduce_step_strip(const ReduceWork *work, int64_t position, int64_t coun
     const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip, group = strip * REDUCE_ROWS;
     const int64_t all = count >> __builtin_ctzll((uint64_t)strip), rest = count & (strip - 1);
     const int64_t groups = all / REDUCE_ROWS, strips = all % REDUCE_ROWS;
-    const int64_t whole = rest / LANES * LANES, last = rest - whole;
+    const int64_t first = rest % LANES, whole = rest - first;
     const char *guess = states->guess;
     if (groups > 0) {
         const ReducePanel panel = {groups * REDUCE_ROWS, strip, position, LANES, REDUCE_ROWS * LANES, group, false};
@@ -61,21 +61,24 @@ void us_reduce_step_strip(const ReduceWork *work, int64_t position, int64_t coun
         step(work, &panel, elements, guess, states->a, states->b);
         elements += strips * strip * size;
     }
-    if (whole > 0) {
-        const ReducePanel panel = panel_of(1, whole, whole, position);
-        step(work, &panel, elements, guess, states->a, states->b);
-    }
-    if (last > 0) { /* in states of which only as many count */
-        const size_t held = (size_t)(LANES * work->wide_size), used = (size_t)(last * work->wide_size);
-        char *const a = states->a + whole * work->wide_size, *const b = states->b + whole * work->wide_size;
+    if (first > 0) { /* for the last ones of LANES states: those before stay as they are */
+        const int64_t before = LANES - first, at = (strip - whole - LANES) * work->wide_size;
+        const size_t held = (size_t)(before * work->wide_size);
+        char *const a = states->a + at, *const b = states->b + at;
         _Alignas(64) char padded[LANES * WIDEST] = {0}, own_a[LANES * WIDEST], own_b[LANES * WIDEST];
-        memcpy(padded, elements + whole * size, (size_t)(last * size));
+        memcpy(padded + before * size, elements, (size_t)(first * size));
         memcpy(own_a, a, held);
         memcpy(own_b, b, held);
         const ReducePanel panel = panel_of(1, LANES, LANES, position);
-        step(work, &panel, padded, guess, own_a, own_b);
-        memcpy(a, own_a, used);
-        memcpy(b, own_b, used);
+        step(work, &panel, padded, guess, a, b);
+        memcpy(a, own_a, held);
+        memcpy(b, own_b, held);
+        elements += first * size;
+    }
+    if (whole > 0) {
+        const int64_t at = (strip - whole) * work->wide_size;
+        const ReducePanel panel = panel_of(1, whole, whole, position);
+        step(work, &panel, elements, guess, states->a + at, states->b + at);
     }
 }
 

@@ -11,9 +11,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Channels handled with one table of taps, where there are fewer images than threads; points loaded at a time; taps of a point
- * at most, and along an axis. */
-enum { CHANNELS = 16, POINTS = 256, TAPS = 16, AXIS_TAPS = 4, AXES = 3 };
+/* Channels handled with one table of taps, where there are fewer images than threads; points handled side by side; taps
+ * of a point at most, and along an axis. */
+enum { CHANNELS = 16, POINTS = 64, TAPS = 16, AXIS_TAPS = 4, AXES = 3 };
 
 /* What an image has to do with the points: for each of them `taps` places in a plane, their weights, and the slopes of
  * these by the point's numbers. Place `plane` stands for what is outside: a zero. */
@@ -35,39 +35,51 @@ typedef struct Sampler {
 
 /* ---- one axis ---- */
 
+/* A loop over POINTS, as many as are there or not. */
+#define EACH_POINT(p) _Pragma("GCC ivdep") for (int p = 0; p < POINTS; p++)
+
 typedef struct AxisTaps {
     int count;
-    int64_t places[AXIS_TAPS]; /* -1: outside */
-    double weights[AXIS_TAPS], slopes[AXIS_TAPS];
+    double places[AXIS_TAPS][POINTS]; /* -1: outside */
+    double weights[AXIS_TAPS][POINTS], slopes[AXIS_TAPS][POINTS];
 } AxisTaps;
 
-/* The coordinate that stands for one outside; *slope is that of the result by it. */
-static double padded(const GridSample *settings, double at, int64_t size, double *slope)
+/* The coordinate that a reflection takes for one outside; *slope is that of the result by it. */
+static double reflected(const GridSample *settings, double at, int64_t size, double *slope)
 {
-    *slope = 1;
-    if (settings->padding == SAMPLE_REFLECTION) {
-        const double low = settings->align_corners ? 0 : -0.5;
-        const double span = settings->align_corners ? (double)(size - 1) : (double)size;
-        if (span == 0) {
-            *slope = 0;
-            return 0;
-        }
-        const double distance = fabs(at - low), rest = fmod(distance, span);
-        const bool turned = fmod(floor(distance / span), 2) != 0;
-        *slope = (at < low) != turned ? -1 : 1;
-        at = (turned ? span - rest : rest) + low;
+    const double low = settings->align_corners ? 0 : -0.5;
+    const double span = settings->align_corners ? (double)(size - 1) : (double)size;
+    if (span == 0) {
+        *slope = 0;
+        return 0;
     }
-    if (settings->padding != SAMPLE_ZEROS) {
-        const double last = (double)(size - 1);
-        *slope *= at > 0 && at < last ? 1 : 0;
-        at = clamped(at, last);
-    }
-    return at;
+    const double distance = fabs(at - low), rest = fmod(distance, span);
+    const bool turned = fmod(floor(distance / span), 2) != 0;
+    *slope = (at < low) != turned ? -1 : 1;
+    return (turned ? span - rest : rest) + low;
 }
 
-static int64_t place_of(double at, int64_t size)
+/* The same of whatever stands for coordinates outside. */
+static void pad(const GridSample *settings, int64_t size, double *at, double *slopes)
 {
-    return at >= 0 && at < (double)size ? (int64_t)at : -1;
+    const double last = (double)(size - 1);
+    EACH_POINT(p) { slopes[p] = 1; }
+    for (int p = 0; p < POINTS && settings->padding == SAMPLE_REFLECTION; p++) {
+        at[p] = reflected(settings, at[p], size, &slopes[p]);
+    }
+    if (settings->padding != SAMPLE_ZEROS) {
+        EACH_POINT(p)
+        {
+            slopes[p] *= (at[p] > 0) & (at[p] < last) ? 1 : 0;
+            at[p] = clamped(at[p], last);
+        }
+    }
+}
+
+static void place(const double *at, int64_t size, double *places)
+{
+    const double end = (double)size;
+    EACH_POINT(p) { places[p] = (at[p] >= 0) & (at[p] < end) ? floor(at[p]) : -1; }
 }
 
 static double keys_near(double d) /* |d| <= 1 */
@@ -87,66 +99,131 @@ static double keys_slope(double d)
     return d < 0 ? -slope : slope;
 }
 
-static AxisTaps taps_of(const GridSample *settings, double number, int64_t size)
+static void place_cubic(const GridSample *settings, const double *at, int64_t size, double per_number, AxisTaps *taps)
 {
-    const double per_number = settings->align_corners ? (double)(size - 1) / 2 : (double)size / 2;
-    double at = settings->align_corners ? (number + 1) / 2 * (double)(size - 1) : ((number + 1) * (double)size - 1) / 2;
-    double slope;
-    AxisTaps taps = {0};
-    if (settings->mode == SAMPLE_CUBIC) {
-        const double below = floor(at), t = at - below;
-        taps.count = 4;
-        for (int i = 0; i < 4; i++) {
-            const double distance = t - (i - 1);
-            taps.places[i] = place_of(padded(settings, below + (i - 1), size, &slope), size);
-            taps.weights[i] = fabs(distance) <= 1 ? keys_near(fabs(distance)) : keys_far(fabs(distance));
-            taps.slopes[i] = keys_slope(distance) * per_number;
+    double tap[POINTS], unused[POINTS];
+    taps->count = 4;
+    for (int i = 0; i < 4; i++) {
+        EACH_POINT(p)
+        {
+            const double below = floor(at[p]), distance = at[p] - below - (i - 1), far = fabs(distance);
+            tap[p] = below + (i - 1);
+            taps->weights[i][p] = far <= 1 ? keys_near(far) : keys_far(far);
+            taps->slopes[i][p] = keys_slope(distance) * per_number;
         }
-        return taps;
+        pad(settings, size, tap, unused);
+        place(tap, size, taps->places[i]);
     }
-    at = padded(settings, at, size, &slope);
-    if (settings->mode == SAMPLE_NEAREST) {
-        taps.count = 1;
-        taps.places[0] = place_of(rint(at), size);
-        taps.weights[0] = 1;
-        return taps;
-    }
-    const double below = floor(at);
-    taps.count = 2;
+}
+
+static void place_linear(const double *at, const double *slopes, int64_t size, double per_number, AxisTaps *taps)
+{
+    double tap[POINTS];
+    taps->count = 2;
     for (int i = 0; i < 2; i++) {
-        taps.places[i] = place_of(below + i, size);
-        taps.weights[i] = i == 0 ? 1 - (at - below) : at - below;
-        taps.slopes[i] = (i == 0 ? -1 : 1) * slope * per_number;
+        EACH_POINT(p)
+        {
+            const double below = floor(at[p]), rest = at[p] - below;
+            tap[p] = below + i;
+            taps->weights[i][p] = i == 0 ? 1 - rest : rest;
+            taps->slopes[i][p] = (i == 0 ? -1 : 1) * slopes[p] * per_number;
+        }
+        place(tap, size, taps->places[i]);
     }
-    return taps;
+}
+
+static void place_nearest(double *at, int64_t size, AxisTaps *taps)
+{
+    taps->count = 1;
+    EACH_POINT(p)
+    {
+        at[p] = rint(at[p]);
+        taps->weights[0][p] = 1;
+        taps->slopes[0][p] = 0;
+    }
+    place(at, size, taps->places[0]);
+}
+
+static void place_along(const GridSample *settings, const double *numbers, int64_t size, AxisTaps *taps)
+{
+    const double last = (double)(size - 1), all = (double)size, per_number = (settings->align_corners ? last : all) / 2;
+    double at[POINTS], slopes[POINTS];
+    if (settings->align_corners) {
+        EACH_POINT(p) { at[p] = (numbers[p] + 1) / 2 * last; }
+    } else {
+        EACH_POINT(p) { at[p] = ((numbers[p] + 1) * all - 1) / 2; }
+    }
+    if (settings->mode == SAMPLE_CUBIC) {
+        place_cubic(settings, at, size, per_number, taps);
+        return;
+    }
+    pad(settings, size, at, slopes);
+    if (settings->mode == SAMPLE_NEAREST) {
+        place_nearest(at, size, taps);
+    } else {
+        place_linear(at, slopes, size, per_number, taps);
+    }
+}
+
+/* An axis that the points have no number for. */
+static void place_at_first(AxisTaps *taps)
+{
+    taps->count = 1;
+    EACH_POINT(p)
+    {
+        taps->places[0][p] = taps->slopes[0][p] = 0;
+        taps->weights[0][p] = 1;
+    }
 }
 
 /* ---- points ---- */
 
-/* The taps of a point are the products of those of its axes. */
-static void place_point(const Sampler *sampler, const double *numbers, int64_t point, const Table *table)
+/* One tap of points: the product of those of their axes, i, j and k. */
+static void put_tap(const Sampler *sampler, const AxisTaps *axes, const int *ijk, int64_t points, int64_t at,
+                    const Table *table)
+{
+    const double *const places[AXES] = {axes[0].places[ijk[0]], axes[1].places[ijk[1]], axes[2].places[ijk[2]]};
+    const double *const weights[AXES] = {axes[0].weights[ijk[0]], axes[1].weights[ijk[1]], axes[2].weights[ijk[2]]};
+    const double rows = (double)sampler->size[1], columns = (double)sampler->size[2], plane = (double)sampler->plane;
+    const int64_t taps = table->taps;
+    bool outside[POINTS];
+    for (int64_t p = 0; p < points; p++) {
+        outside[p] = (places[0][p] < 0) | (places[1][p] < 0) | (places[2][p] < 0);
+        const double inside = (places[0][p] * rows + places[1][p]) * columns + places[2][p];
+        table->places[at + p * taps] = (int64_t)(outside[p] ? plane : inside);
+        table->weights[at + p * taps] = outside[p] ? 0 : weights[0][p] * weights[1][p] * weights[2][p];
+    }
+    for (int number = 0; number < sampler->axes && table->slopes[number] != NULL; number++) {
+        const double *factors[AXES] = {weights[0], weights[1], weights[2]};
+        factors[AXES - 1 - number] = axes[AXES - 1 - number].slopes[ijk[AXES - 1 - number]];
+        for (int64_t p = 0; p < points; p++) {
+            table->slopes[number][at + p * taps] = outside[p] ? 0 : factors[0][p] * factors[1][p] * factors[2][p];
+        }
+    }
+}
+
+/* `numbers` of a point lie together. */
+static void place_points(const Sampler *sampler, const double *numbers, int64_t first, int64_t points,
+                         const Table *table)
 {
     AxisTaps axes[AXES];
+    double along[POINTS] = {0};
     for (int axis = 0; axis < AXES; axis++) {
         const int number = AXES - 1 - axis; /* the first number is along the last axis */
-        axes[axis] = number < sampler->axes ? taps_of(sampler->settings, numbers[number], sampler->size[axis])
-                                            : (AxisTaps){.count = 1, .weights = {1}};
+        if (number >= sampler->axes) {
+            place_at_first(&axes[axis]);
+            continue;
+        }
+        for (int64_t p = 0; p < points; p++) {
+            along[p] = numbers[p * sampler->axes + number];
+        }
+        place_along(sampler->settings, along, sampler->size[axis], &axes[axis]);
     }
-    int64_t at = point * table->taps;
+    int64_t at = first * table->taps;
     for (int i = 0; i < axes[0].count; i++) {
         for (int j = 0; j < axes[1].count; j++) {
             for (int k = 0; k < axes[2].count; k++, at++) {
-                const double wd = axes[0].weights[i], wh = axes[1].weights[j], ww = axes[2].weights[k];
-                const bool outside = axes[0].places[i] < 0 || axes[1].places[j] < 0 || axes[2].places[k] < 0;
-                table->places[at] = outside ? sampler->plane
-                                            : (axes[0].places[i] * sampler->size[1] + axes[1].places[j]) *
-                                                  sampler->size[2] + axes[2].places[k];
-                table->weights[at] = outside ? 0 : wd * wh * ww;
-                const double slopes[AXES] = {wd * wh * axes[2].slopes[k], wd * axes[1].slopes[j] * ww,
-                                             axes[0].slopes[i] * wh * ww};
-                for (int number = 0; number < sampler->axes && table->slopes[number] != NULL; number++) {
-                    table->slopes[number][at] = outside ? 0 : slopes[number];
-                }
+                put_tap(sampler, axes, (const int[]){i, j, k}, points, at, table);
             }
         }
     }
@@ -178,9 +255,7 @@ static Table make_table(const Sampler *sampler, int64_t image, bool with_slopes,
         const int64_t count = sampler->points - first < POINTS ? sampler->points - first : POINTS;
         us_linear_load_double(&sampler->grid, (image * sampler->points + first) * sampler->axes, count * sampler->axes,
                               numbers);
-        for (int64_t i = 0; i < count; i++) {
-            place_point(sampler, numbers + i * sampler->axes, first + i, &table);
-        }
+        place_points(sampler, numbers, first, count, &table);
     }
     return table;
 }

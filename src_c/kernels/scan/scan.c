@@ -9,11 +9,12 @@
 #include <string.h>
 
 /* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. Lines of up to
- * TURNED_LENGTH, and groups of a few lines that take turns in memory, are turned into columns: so many that TURNED_ROWS
- * of each fit a tile. A few groups are scanned as they lie. */
+ * TURNED_LENGTH, or TURNED_SUMS where integers are summed up, and groups of a few lines that take turns in memory, are
+ * turned into columns: so many that TURNED_ROWS of each fit a tile. A few groups are scanned as they lie. */
 enum {
     COLUMNS = 1024,
     TURNED_LENGTH = 256,
+    TURNED_SUMS = 128,
     TURNED_ROWS = 16,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
@@ -158,6 +159,14 @@ static void fetch(const Work *work, int k, const char *place, const Part *part)
     }
 }
 
+/* Whether the bodies can write the values where they belong. */
+static bool puts_in_place(const Work *work, const Part *part)
+{
+    return work->call->outputs == 1 && work->call->result == work->wide && work->views[1].dtype == work->wide &&
+           !work->turned && work->together == 1 && part->lines == part->width &&
+           (work->by_columns ? across(work, 1) : work->along[1]) == 1;
+}
+
 static void run_unit(const Work *work, int64_t unit)
 {
     const int64_t run = work->kept.shape[work->kept.rank - 1], begin = unit % work->units_per_run * work->unit_lines;
@@ -173,6 +182,7 @@ static void run_unit(const Work *work, int64_t unit)
     }
     scan->start[lane](width, a, b);
     Part part = {TILE_ELEMENTS / width, lines, width, {1, 1}};
+    const bool in_place = puts_in_place(work, &part);
     ScanPanel panel = {.width = width, .by_columns = work->by_columns, .exclusive = work->call->exclusive};
     for (int64_t done = 0; done < work->length; done += part.rows) {
         part.rows = smaller(work->length - done, part.rows);
@@ -189,6 +199,12 @@ static void run_unit(const Work *work, int64_t unit)
         }
         char *const from = at(work, 0, offsets[0] + done * work->along[0]);
         const char *x = load(work, from, &part, &elements, &panel.x);
+        if (in_place) {
+            panel.to.row = work->by_columns ? work->along[1] : 1;
+            panel.to.column = work->by_columns ? 1 : across(work, 1);
+            scan->body[lane](&panel, x, a, b, at(work, 1, offsets[1] + done * work->along[1]), NULL);
+            continue;
+        }
         scan->body[lane](&panel, x, a, b, values[0].bytes, values[1].bytes);
         for (int k = 1; k <= work->call->outputs; k++) {
             store(work, k, at(work, k, offsets[k] + done * work->along[k]), &part, &values[k - 1]);
@@ -238,11 +254,19 @@ static void form_groups(Work *work)
     us_axes_complete(&work->kept, 1 + work->call->outputs);
 }
 
+/* Sums that hardly wait for each other: one line after the other, they are read and written in the order of memory. */
+static bool sums_integers(const ScanCall *call)
+{
+    const Lane lane = us_lane_of(call->compute);
+    return call->scan == &us_scan_sum && (lane == LANE_INT32 || lane == LANE_INT64 || lane == LANE_UINT64);
+}
+
 /* Whether lines by themselves are short and many, or groups many. */
 static bool are_turned(const Work *work)
 {
     const int64_t lines = work->kept.shape[work->kept.rank - 1];
-    bool neighbours = lines >= LANES && (work->together > 1 || work->length <= TURNED_LENGTH);
+    const int64_t most = sums_integers(work->call) ? TURNED_SUMS : TURNED_LENGTH;
+    bool neighbours = lines >= LANES && (work->together > 1 || work->length <= most);
     for (int k = 0; k <= work->call->outputs; k++) {
         neighbours &= work->along[k] == work->together;
     }
@@ -271,7 +295,7 @@ static int64_t most_lines(const Work *work)
     if (work->turned) {
         return larger(turned, LANES);
     }
-    return work->by_columns ? COLUMNS : work->together > 1 ? 1 : SCAN_LINES;
+    return work->by_columns ? COLUMNS : work->together > 1 || sums_integers(work->call) ? 1 : SCAN_LINES;
 }
 
 KernelStatus us_scan(const View *views, const void *attributes)

@@ -18,11 +18,12 @@ enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 
 /* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are
  * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW elements,
- * or SHORT_TURNED_ROW bytes of one type, are handled as columns, which fill the vectors. PIECE is the least worth of
- * parallel work. Columns are cut narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES:
- * runs of memory would get too short. Where nothing is kept of whole groups they are RUN_COLUMNS wide. */
+ * or of one type than SHORT_TURNED_ROW bytes, backwards than SHORT_TURNED_BACK elements, are handled as columns, which
+ * fill the vectors and share what is done once in a row. PIECE is the least worth of parallel work. Columns are cut
+ * narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES: runs of memory would get too
+ * short. Where nothing is kept of whole groups they are RUN_COLUMNS wide. */
 enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
-       SHORT_TURNED_ROW = 512, PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
+       SHORT_TURNED_ROW = 256, SHORT_TURNED_BACK = 32, PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
        COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, RUN_COLUMNS = 256, BLOCKS_OF_THREAD = 4,
        BLOCKED_GROUP = 1024, BLOCKED_BYTES = 16 << 20, BLOCK_ROWS = 32, PIECES_WANTED = 32, NEIGHBOURS = 8 };
 
@@ -33,10 +34,13 @@ enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_C
 typedef struct Loops {
     double (*part_max)(const void *x, int64_t count);
     double (*part_sum)(const Softmax *softmax, const void *x, int64_t count, double shift, void *e);
-    void (*part_forward)(const Softmax *softmax, const void *x, int64_t count, double shift, double sum, const void *e,
-                         void *y);
+    void (*part_forward)(const Softmax *softmax, const void *x, int64_t count, double shift, double sum, void *y);
     double (*part_dot)(const Softmax *softmax, const void *y, const void *dy, int64_t count);
     void (*part_backward)(const Softmax *softmax, const void *y, const void *dy, int64_t count, double sum, void *dx);
+    void (*rows_forward)(const Softmax *softmax, int64_t rows, const int64_t *alongs, int64_t count, const void *x,
+                         void *y, void *e);
+    void (*rows_backward)(const Softmax *softmax, int64_t rows, const int64_t *alongs, int64_t count, const void *y,
+                          const void *dy, void *dx);
     void (*columns_forward)(const Softmax *softmax, int64_t group, int64_t rows, const int64_t *strides, int64_t width,
                             const void *x, void *y, void *scratch);
     void (*columns_backward)(const Softmax *softmax, int64_t group, const int64_t *strides, int64_t width,
@@ -44,8 +48,8 @@ typedef struct Loops {
 } Loops;
 
 #define LOOPS_OF(type) \
-    {part_max_##type, part_sum_##type, part_forward_##type, part_dot_##type, part_backward_##type, columns_forward_##type, \
-     columns_backward_##type}
+    {part_max_##type, part_sum_##type, part_forward_##type, part_dot_##type, part_backward_##type, \
+     rows_forward_##type, rows_backward_##type, columns_forward_##type, columns_backward_##type}
 
 static const Loops loops[DTYPE_FLOAT64 + 1] = {
     [DTYPE_FLOAT32] = LOOPS_OF(float), [DTYPE_FLOAT16] = LOOPS_OF(half), [DTYPE_BFLOAT16] = LOOPS_OF(bfloat),
@@ -89,61 +93,48 @@ static int64_t whole_vectors(int64_t count)
 
 /* ---- rows ---- */
 
-static void forward_row(const Plan *plan, const void *x, void *y, void *e)
+/* `rows` that are `alongs` elements apart. `scratch`: room for e of one. */
+static void run_loops(const Plan *plan, int64_t rows, const int64_t *alongs, void *const *data, char *scratch)
 {
-    const Softmax *softmax = plan->softmax;
-    const size_t x_size = us_dtype_size(plan->direct ? plan->views[0]->dtype : plan->compute);
-    const size_t e_size = us_dtype_size(plan->compute);
-    const bool keeps = softmax->algorithm != SOFTMAX_LOG;
-    double shift = softmax->algorithm == SOFTMAX_FAST ? 0 : plan->loops->part_max(x, plan->group);
-    double sum = 0;
-    for (int64_t i = 0; i < plan->group; i += PART) {
-        sum += plan->loops->part_sum(softmax, (const char *)x + (size_t)i * x_size, smaller(plan->group - i, PART),
-                                     shift, keeps ? (char *)e + (size_t)i * e_size : NULL);
+    if (is_forward(plan)) {
+        plan->loops->rows_forward(plan->softmax, rows, alongs, plan->group, data[0], data[1], scratch);
+    } else {
+        plan->loops->rows_backward(plan->softmax, rows, alongs, plan->group, data[0], data[1], data[2]);
     }
-    plan->loops->part_forward(softmax, x, plan->group, shift, sum, keeps ? e : NULL, y);
 }
 
-static void backward_row(const Plan *plan, const void *y, const void *dy, void *dx)
+/* Rows from number `row` on that lie equally far apart, at most so many; their number. */
+static int64_t run_direct_rows(const Plan *plan, int64_t row, int64_t most, char *scratch)
 {
-    const size_t size = us_dtype_size(plan->direct ? plan->views[0]->dtype : plan->compute);
-    double sum = 0;
-    for (int64_t i = 0; i < plan->group; i += PART) {
-        const size_t at = (size_t)i * size;
-        sum += plan->loops->part_dot(plan->softmax, (const char *)y + at, (const char *)dy + at,
-                                     smaller(plan->group - i, PART));
+    const Axes *axes = &plan->other_axes;
+    const int64_t inner = axes->shape[axes->rank - 1], rows = smaller(most, inner - row % inner);
+    int64_t alongs[3];
+    void *data[3];
+    for (int k = 0; k < plan->count; k++) {
+        alongs[k] = axes->strides[k][axes->rank - 1];
+        data[k] = element(plan->views[k], us_axes_offset(axes, k, row));
     }
-    plan->loops->part_backward(plan->softmax, y, dy, plan->group, sum, dx);
+    run_loops(plan, rows, alongs, data, scratch);
+    return rows;
 }
 
-/* `scratch`: room for e, then, when groups are gathered, for one row of every view. */
-static void run_row(const Plan *plan, int64_t row, char *scratch)
+/* `scratch`: room for e, then for one row of every view. */
+static void run_gathered_row(const Plan *plan, int64_t row, char *scratch)
 {
     const size_t row_bytes = (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute);
     const bool wide = plan->compute == DTYPE_FLOAT64;
     const int last = plan->count - 1;
-    void *rows[3];
+    void *data[3], *gathered[3];
     for (int k = 0; k < plan->count; k++) {
         const View *view = plan->views[k];
-        rows[k] = element(view, us_axes_offset(&plan->other_axes, k, row));
-        if (!plan->direct) {
-            void *gathered = scratch + (size_t)(k + 1) * row_bytes;
-            if (k < last || plan->softmax->beta != 0) {
-                us_axes_load(&plan->group_axes, k, rows[k], view->dtype, 0, plan->group, wide, gathered);
-            }
-            rows[k] = gathered;
+        data[k] = element(view, us_axes_offset(&plan->other_axes, k, row));
+        gathered[k] = scratch + (size_t)(k + 1) * row_bytes;
+        if (k < last || plan->softmax->beta != 0) {
+            us_axes_load(&plan->group_axes, k, data[k], view->dtype, 0, plan->group, wide, gathered[k]);
         }
     }
-    if (is_forward(plan)) {
-        forward_row(plan, rows[0], rows[1], scratch);
-    } else {
-        backward_row(plan, rows[0], rows[1], rows[2]);
-    }
-    if (!plan->direct) {
-        const View *view = plan->views[last];
-        void *to = element(view, us_axes_offset(&plan->other_axes, last, row));
-        us_axes_store(&plan->group_axes, last, to, view->dtype, 0, plan->group, wide, rows[last]);
-    }
+    run_loops(plan, 1, (const int64_t[3]){0}, gathered, scratch);
+    us_axes_store(&plan->group_axes, last, data[last], plan->views[last]->dtype, 0, plan->group, wide, gathered[last]);
 }
 
 /* ---- columns: neighbours along the last of the other axes ---- */
@@ -228,11 +219,13 @@ static void run_piece(void *context, int64_t piece)
         return;
     }
     const int64_t begin = piece * plan->piece, end = begin + smaller(plan->others - begin, plan->piece);
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin, done = 1; i < end; i += done) {
         if (plan->blocks > 0) {
             run_columns(plan, i, scratch);
+        } else if (plan->direct) {
+            done = run_direct_rows(plan, i, end - i, scratch);
         } else {
-            run_row(plan, i, scratch);
+            run_gathered_row(plan, i, scratch);
         }
     }
     if (scratch != small) {
@@ -291,7 +284,7 @@ static void part_forward(void *context, int64_t part)
 {
     Plan *plan = context;
     plan->loops->part_forward(plan->softmax, part_of(plan, 0, part), part_size(plan, part), plan->shift, plan->sum,
-                              NULL, (void *)part_of(plan, 1, part));
+                              (void *)part_of(plan, 1, part));
 }
 
 static void part_dot(void *context, int64_t part)
@@ -435,7 +428,8 @@ static bool chooses_columns(const Plan *plan, bool one_type)
         return plan->group == 1 || !has_unit_stride(plan, &plan->group_axes);
     }
     const bool are_rows = has_unit_stride(plan, &plan->group_axes);
-    const int64_t turned = SHORT_TURNED_ROW / (int64_t)us_dtype_size(plan->views[0]->dtype);
+    const int64_t turned_forward = SHORT_TURNED_ROW / (int64_t)us_dtype_size(plan->views[0]->dtype);
+    const int64_t turned = is_forward(plan) ? turned_forward : SHORT_TURNED_BACK;
     const bool is_short = plan->group < (!are_rows ? PIECE : one_type ? turned : SHORT_ROW);
     return is_short && plan->other_axes.shape[plan->other_axes.rank - 1] >= LANES;
 }

@@ -109,6 +109,7 @@ static void select_chunk(void *context, int64_t chunk)
 typedef struct LineOutput {
     const LineWork *work;
     const void *sorted;
+    bool narrow; /* these entries */
 } LineOutput;
 
 #define PICK_CASE(type) \
@@ -149,7 +150,7 @@ static void output_chunk(void *context, int64_t chunk)
     for (int64_t begin = chunk * CHUNK; begin < end; begin += TILE) {
         const int64_t count = end - begin < TILE ? end - begin : TILE;
         for (int64_t i = 0; i < count; i++) {
-            places[i] = place_of(output->sorted, work->run->narrow, begin + i);
+            places[i] = place_of(output->sorted, output->narrow, begin + i);
         }
         if (work->values.data != NULL) {
             pick(values, &work->self, places, count);
@@ -178,7 +179,7 @@ static size_t entry_size(const LineRun *run)
 static bool finish_line(LineWork *work, int64_t entered)
 {
     void *sorted = sort_entries(work->run, work->entries, entered);
-    LineOutput output = {work, sorted};
+    LineOutput output = {work, sorted, work->run->narrow};
     if (sorted != NULL) {
         us_parallel(chunk_count(work->run->kept), output_chunk, &output);
     }
@@ -247,29 +248,28 @@ static bool sort_selection(LineWork *work)
     return done;
 }
 
-/* A few of many: kept in order while the line goes by. Most elements cost one comparison. */
+/* A few: kept in order while the line goes by. Of many, most elements cost one comparison. */
 static bool keep_few(LineWork *work)
 {
     const LineRun *run = work->run;
-    NarrowEntry best[FEW];
+    WideEntry best[FEW];
     uint64_t keys[TILE];
     int64_t filled = 0;
     for (int64_t begin = 0; begin < run->size; begin += TILE) {
         const int64_t rest = run->size - begin, count = rest < TILE ? rest : TILE;
         us_load_keys(keys, us_line_element(&work->self, begin), work->self.dtype, work->self.stride, count, run->rule);
         for (int64_t i = 0; i < count; i++) {
-            const NarrowEntry entry = keys[i] << 32 | (uint64_t)(begin + i);
-            if (filled == run->kept && entry > best[filled - 1]) {
+            if (filled == run->kept && keys[i] >= best[filled - 1].key) { /* of equal ones the first is kept */
                 continue;
             }
             int64_t at = filled < run->kept ? filled++ : filled - 1;
-            for (; at > 0 && best[at - 1] > entry; at--) {
+            for (; at > 0 && best[at - 1].key > keys[i]; at--) {
                 best[at] = best[at - 1];
             }
-            best[at] = entry;
+            best[at] = (WideEntry){keys[i], (uint64_t)(begin + i)};
         }
     }
-    LineOutput output = {work, best};
+    LineOutput output = {work, best, false};
     output_chunk(&output, 0);
     return true;
 }
@@ -282,10 +282,10 @@ static void sort_lines(void *context, int64_t piece)
         LineWork work = {.run = run, .self = us_line_of(run->self, run->axis, number),
                          .values = us_line_of(run->values, run->axis, number),
                          .indices = us_line_of(run->indices, run->axis, number)};
-        const bool selects = run->kept < run->size / 4, few = run->narrow && run->kept <= FEW && run->size < LONG_LINE;
-        if (!(selects && few                  ? keep_few(&work)
-              : selects && run->size >= 4 * DIGITS ? sort_selection(&work)
-                                              : sort_whole(&work))) {
+        const bool selects = run->kept < run->size / 4 && run->size >= 4 * DIGITS;
+        if (!(run->kept <= FEW && run->size < LONG_LINE ? keep_few(&work)
+              : selects                                 ? sort_selection(&work)
+                                                        : sort_whole(&work))) {
             atomic_store(&run->no_memory, true);
         }
     }
