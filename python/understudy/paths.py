@@ -66,8 +66,8 @@ STACKS = {
             "ascend",
             ("include", "include/aclnn", "include/aclnnop"),
             "lib64",
-            ("opapi_nn", "opapi_math", "opapi_cv", "opapi_transformer", "ascendcl", "nnopbase", "acl_op_compiler", "hccl", "hcomm",
-             "runtime", "profapi", "acl_tdt_channel", "acl_tdt_queue", "msprofiler", "ascend_dump"),
+            ("opapi_nn", "opapi_math", "opapi_cv", "opapi_transformer", "ascendcl", "nnopbase", "acl_op_compiler", "hccl",
+             "hcomm", "runtime", "profapi", "acl_tdt_channel", "acl_tdt_queue", "msprofiler", "ascend_dump"),
         ),
         Stack(
             "maca",

@@ -310,7 +310,8 @@ def test_a_ring_of_messages_does_not_wait_for_itself(way):
         following, before = (rank.rank + 1) % rank.ranks, (rank.rank - 1) % rank.ranks
         x, y = rank.put(values("float32", count, rank.rank)), rank.put(numpy.zeros(count, numpy.float32))
         if way == "batch":
-            items = ffi.new("HcclSendRecvItem[]", [[lib.HCCL_SEND, x, count, 4, following], [lib.HCCL_RECV, y, count, 4, before]])
+            messages = [[lib.HCCL_SEND, x, count, 4, following], [lib.HCCL_RECV, y, count, 4, before]]
+            items = ffi.new("HcclSendRecvItem[]", messages)
             rank.run("HcclBatchSendRecv", items, 2)
         else:
             ok(lib.HcclGroupStart())

@@ -160,7 +160,9 @@ def run(function: str, **changes) -> Result:
     """A call with some arguments changed, by values or by functions of the legal ones."""
     alone = changes.pop("alone", False)
     with legal_arguments() as legal:
-        changed = legal | {name: value(legal) if isinstance(value, types.FunctionType) else value for name, value in changes.items()}
+        changed = dict(legal)
+        for name, value in changes.items():
+            changed[name] = value(legal) if isinstance(value, types.FunctionType) else value
         status = run_grouped(function, legal, changed) if function in PARTNERS and not alone else call(function, changed)
         ok(lib.aclrtSynchronizeStream(legal["stream"]))
         return Result(status, download(legal["recvBuf"], BYTES) == PATTERN)
@@ -200,7 +202,8 @@ HANDLES = [
 ]
 ARRAYS = [(function, name) for name in (*COUNTS, *PLACES) for function in having(name)]
 VALUES = [
-    *(pair(f"{function}/{name}/null", **{name: ffi.NULL}) for name in ("sendBuf", "recvBuf", "buf") for function in having(name)),
+    *(pair(f"{function}/{name}/null", **{name: ffi.NULL}) for name in ("sendBuf", "recvBuf", "buf")
+      for function in having(name)),
     *(pair(f"{function}/{name}/null", **{name: ffi.NULL}) for function, name in ARRAYS),
     *(pair(f"{function}/{name}/range", **{name: numbers(HUGE)}) for function, name in ARRAYS),
     *(pair(f"{function}/count/range", count=HUGE) for function in having("count")),
@@ -299,8 +302,8 @@ def end_failed_group() -> int:
 
 
 GROUPS = [
-    *(case(f"{function}/comm/failed", lambda function=function: run_failed(function), lambda function=function: run(function).status,
-           env=ALONE) for function in OPERATIONS),
+    *(case(f"{function}/comm/failed", lambda function=function: run_failed(function),
+           lambda function=function: run(function).status, env=ALONE) for function in OPERATIONS),
     case("HcclGroupEnd/comm/failed", end_failed_group, end_group, env=ALONE),
     case("HcclGroupEnd/group/none", lambda: lib.HcclGroupEnd(), lambda: lib.HcclGroupStart() or lib.HcclGroupEnd()),
     case("HcclGroupEnd/comm/dead", lambda: end_group("comm"), end_group),
@@ -420,6 +423,10 @@ def without_device(function) -> Result:
         return out.result(function(info, out))
 
 
+def join_without_device(config=None) -> Result:
+    return without_device(lambda info, out: named_join(config)(1, info, 0, out.cell))
+
+
 def join_twice(config=None) -> Result:
     """Two ranks 0: in a group, since the first one waits for rank 1."""
     with device():
@@ -509,76 +516,89 @@ def destroy_while_busy(busy: bool) -> int:
     return status
 
 
+def refusal(rule: str, run_it, legal=None, env=None, **changes):
+    """A function of this file with some arguments changed; legal without, or with others."""
+    return case(rule, lambda: run_it(**changes), lambda: run_it(**(legal or {})).status, env=env)
+
+
 LEGAL_CONFIGS = {"hcclBufferSize": 1, "hcclDeterministic": 2, "hcclCommName": b"a" * 127}
 WRONG_CONFIGS = {"hcclBufferSize": 0, "hcclDeterministic": 3, "hcclCommName": b"a" * 128}
-NO_CONFIG = {"": lambda: None, "Config": configured}  # what a function's name ends in: what it is given
+NO_RANK = ffi.new("HcclRootInfo *")  # nobody made it
 
 
-def joins() -> list:
-    """The pairs of the four functions that make a rank join."""
-    found = []
-    for end, config in NO_CONFIG.items():
-        root, cluster = f"HcclCommInitRootInfo{end}", f"HcclCommInitClusterInfo{end}"
-        legal_root, legal_table = lambda c=config: join(config=c()).status, lambda c=config: join_table(config=c()).status
-        found += [
-            case(f"{root}/comm/null", lambda c=config: join(comm=ffi.NULL, config=c()), legal_root),
-            case(f"{root}/rootInfo/null", lambda c=config: join(info=ffi.NULL, config=c()), legal_root),
-            case(f"{root}/rootInfo/unknown", lambda c=config: join(info=ffi.new("HcclRootInfo *"), config=c()), legal_root),
-            case(f"{root}/nRanks/range", lambda c=config: join(0, config=c()), legal_root),
-            case(f"{root}/rank/range", lambda c=config: join(1, 1, config=c()), legal_root),
-            case(f"{root}/rank/refused", lambda c=config: join_twice(c()), legal_root),
-            case(f"{root}/ranks/lost", lambda c=config: join_after_one_has_left(c()), legal_root),
-            case(f"{root}/context/none", lambda c=config: without_device(
-                lambda info, out: named_join(c())(1, info, 0, out.cell)), legal_root),
-            case(f"{cluster}/comm/null", lambda c=config: join_table(comm=ffi.NULL, config=c()), legal_table),
-            case(f"{cluster}/clusterInfo/null", lambda c=config: join_table(ffi.NULL, config=c()), legal_table),
-            case(f"{cluster}/clusterInfo/missing", lambda c=config: join_table(b"/no/such/table.json", config=c()), legal_table),
-            case(f"{cluster}/clusterInfo/size", lambda c=config: join_table(config=c(), length=4096),
-                 lambda c=config: join_table(config=c(), length=4095).status),
-            case(f"{cluster}/clusterInfo/status", lambda c=config: join_table(config=c(), status="initializing"), legal_table),
-            case(f"{cluster}/clusterInfo/ranks", lambda c=config: join_table(config=c(), ranks=(0, 2)), legal_table),
-            case(f"{cluster}/rank/range", lambda c=config: join_table(config=c(), rank=1), legal_table),
-            case(f"{cluster}/rank/refused", lambda c=config: join_table_twice(c()), legal_table),
-            case(f"{cluster}/ranks/lost", lambda c=config: join_table_after_one_has_left(c()), legal_table),
-            case(f"{cluster}/context/none", lambda c=config: table_without_device(c()), legal_table),
-        ]  # fmt: skip
-    return found
+def configs(name: str, function) -> list:
+    """What a function that takes a configuration refuses of it."""
+    legal = {"config": configured()}
+    return [
+        refusal(f"{name}/config/null", function, legal, config=ffi.NULL),
+        refusal(f"{name}/config/uninitialized", function, legal, config=unmade_config()),
+        *(refusal(f"{name}/config/{field}", function, {"config": configured(**{field: LEGAL_CONFIGS[field]})},
+                  config=configured(**{field: value})) for field, value in WRONG_CONFIGS.items()),
+    ]  # fmt: skip
 
 
+def joins(end: str, **config) -> list:
+    """Of two functions that make a rank join; `end` of their names, `config` what they are given."""
+    root, cluster = f"HcclCommInitRootInfo{end}", f"HcclCommInitClusterInfo{end}"
+
+    def by_root(rule, function=join, **changes):
+        return case(f"{root}/{rule}", lambda: function(**changes, **config), lambda: join(**config).status)
+
+    def by_table(rule, function=join_table, legal=None, **changes):
+        return case(f"{cluster}/{rule}", lambda: function(**changes, **config),
+                    lambda: join_table(**(legal or {}), **config).status)  # fmt: skip
+
+    return [
+        by_root("comm/null", comm=ffi.NULL),
+        by_root("rootInfo/null", info=ffi.NULL),
+        by_root("rootInfo/unknown", info=NO_RANK),
+        by_root("nRanks/range", ranks=0),
+        by_root("rank/range", rank=1),
+        by_root("rank/refused", join_twice),
+        by_root("ranks/lost", join_after_one_has_left),
+        by_root("context/none", join_without_device),
+        by_table("comm/null", comm=ffi.NULL),
+        by_table("clusterInfo/null", path=ffi.NULL),
+        by_table("clusterInfo/missing", path=b"/no/such/table.json"),
+        by_table("clusterInfo/size", length=4096, legal={"length": 4095}),
+        by_table("clusterInfo/status", status="initializing"),
+        by_table("clusterInfo/ranks", ranks=(0, 2)),
+        by_table("rank/range", rank=1),
+        by_table("rank/refused", join_table_twice),
+        by_table("ranks/lost", join_table_after_one_has_left),
+        by_table("context/none", table_without_device),
+    ]
+
+
+DIVIDED = "HcclCreateSubCommConfig"
 COMMUNICATORS = [
-    *joins(),
-    case("HcclGroupEnd/ranks/lost", lambda: join_after_one_has_left(at_end=True), lambda: lib.HcclGroupStart() or lib.HcclGroupEnd()),
+    *joins(""),
+    *joins("Config", config=configured()),
+    *configs("HcclCommInitRootInfoConfig", join),
+    *configs("HcclCommInitClusterInfoConfig", join_table),
+    *configs(DIVIDED, divide),
+    case("HcclGroupEnd/ranks/lost", lambda: join_after_one_has_left(at_end=True),
+         lambda: lib.HcclGroupStart() or lib.HcclGroupEnd()),
     case("HcclGetRootInfo/rootInfo/null", lambda: lib.HcclGetRootInfo(ffi.NULL), lambda: join().status),
-    case("HcclGetRootInfo/context/none", lambda: without_device(lambda info, out: lib.HcclGetRootInfo(info)).status, lambda: join().status),
-    case("HcclCommInitRootInfoConfig/config/null", lambda: join(config=ffi.NULL), lambda: join(config=configured()).status),
-    case("HcclCommInitRootInfoConfig/config/uninitialized", lambda: join(config=unmade_config()), lambda: join(config=configured()).status),
-    *(case(f"HcclCommInitRootInfoConfig/config/{field}", lambda field=field: join(config=configured(**{field: WRONG_CONFIGS[field]})),
-           lambda field=field: join(config=configured(**{field: LEGAL_CONFIGS[field]})).status) for field in WRONG_CONFIGS),
-    case("HcclCommInitClusterInfoConfig/config/null", lambda: join_table(config=ffi.NULL), lambda: join_table(config=configured()).status),
-    case("HcclCommInitClusterInfoConfig/config/uninitialized", lambda: join_table(config=unmade_config()),
-         lambda: join_table(config=configured()).status),
-    *(case(f"HcclCommInitClusterInfoConfig/config/{field}", lambda field=field: join_table(config=configured(**{field: WRONG_CONFIGS[field]})),
-           lambda field=field: join_table(config=configured(**{field: LEGAL_CONFIGS[field]})).status) for field in WRONG_CONFIGS),
-    case("HcclCommInitAll/devices/null", lambda: join_all(null="devices"), lambda: join_all().status),
-    case("HcclCommInitAll/comms/null", lambda: join_all(null="comms"), lambda: join_all().status),
-    case("HcclCommInitAll/ndev/range", lambda: join_all(0), lambda: join_all(1).status),
-    case("HcclCommInitAll/devices/range", lambda: join_all(1, (9,)), lambda: join_all(1, (0,)).status),
-    case("HcclCommInitAll/devices/twice", lambda: join_all(2, (0, 0)), lambda: join_all().status),
-    case("HcclCreateSubCommConfig/comm/null", lambda: divide(comm=ffi.NULL), lambda: divide().status),
-    case("HcclCreateSubCommConfig/comm/dead", lambda: divide(comm=ffi.new("HcclComm *", ffi.cast("void *", 16))), lambda: divide().status),
-    case("HcclCreateSubCommConfig/comm/part", divide_a_part, lambda: divide().status),
-    case("HcclCreateSubCommConfig/subComm/null", lambda: divide(subComm=ffi.NULL), lambda: divide().status),
-    case("HcclCreateSubCommConfig/rankIds/null", lambda: divide(rankIds=ffi.NULL), lambda: divide().status),
-    case("HcclCreateSubCommConfig/rankNum/range", lambda: divide(2, (0, 1)), lambda: divide().status),
-    case("HcclCreateSubCommConfig/rankIds/order", lambda: divide(ids=(1,)), lambda: divide().status),
-    case("HcclCreateSubCommConfig/subCommRankId/own", lambda: divide(rank=1), lambda: divide().status),
-    case("HcclCreateSubCommConfig/config/null", lambda: divide(config=ffi.NULL), lambda: divide().status),
-    case("HcclCreateSubCommConfig/config/uninitialized", lambda: divide(config=unmade_config()), lambda: divide().status),
-    *(case(f"HcclCreateSubCommConfig/config/{field}", lambda field=field: divide(config=configured(**{field: WRONG_CONFIGS[field]})),
-           lambda field=field: divide(config=configured(**{field: LEGAL_CONFIGS[field]})).status) for field in WRONG_CONFIGS),
-    *(case(f"{name}/comm/null", lambda name=name: ask(name, lambda: ffi.NULL), lambda name=name: ask(name).status) for name in QUESTIONS),
-    *(case(f"{name}/comm/dead", lambda name=name: ask(name, dead_communicator), lambda name=name: ask(name).status) for name in QUESTIONS),
-    *(case(f"{name}/{QUESTIONS[name][0]}/null", lambda name=name: ask(name, null=True), lambda name=name: ask(name).status) for name in QUESTIONS),
+    case("HcclGetRootInfo/context/none", lambda: without_device(lambda info, out: lib.HcclGetRootInfo(info)).status,
+         lambda: join().status),
+    refusal("HcclCommInitAll/devices/null", join_all, null="devices"),
+    refusal("HcclCommInitAll/comms/null", join_all, null="comms"),
+    refusal("HcclCommInitAll/ndev/range", join_all, count=0),
+    refusal("HcclCommInitAll/devices/range", join_all, devices=(9,)),
+    refusal("HcclCommInitAll/devices/twice", join_all, count=2, devices=(0, 0)),
+    refusal(f"{DIVIDED}/comm/null", divide, comm=ffi.NULL),
+    refusal(f"{DIVIDED}/comm/dead", divide, comm=ffi.new("HcclComm *", ffi.cast("void *", 16))),
+    case(f"{DIVIDED}/comm/part", lambda: divide_a_part(), lambda: divide().status),
+    refusal(f"{DIVIDED}/subComm/null", divide, subComm=ffi.NULL),
+    refusal(f"{DIVIDED}/rankIds/null", divide, rankIds=ffi.NULL),
+    refusal(f"{DIVIDED}/rankNum/range", divide, ranks=2, ids=(0, 1)),
+    refusal(f"{DIVIDED}/rankIds/order", divide, ids=(1,)),
+    refusal(f"{DIVIDED}/subCommRankId/own", divide, rank=1),
+    *(refusal(f"{name}/comm/null", ask, {"function": name}, function=name, comm=lambda: ffi.NULL) for name in QUESTIONS),
+    *(refusal(f"{name}/comm/dead", ask, {"function": name}, function=name, comm=dead_communicator) for name in QUESTIONS),
+    *(refusal(f"{name}/{answer}/null", ask, {"function": name}, function=name, null=True)
+      for name, (answer, _) in QUESTIONS.items()),
     case("HcclCommDestroy/comm/null", lambda: lib.HcclCommDestroy(ffi.NULL), lambda: join().status),
     case("HcclCommDestroy/comm/dead", lambda: lib.HcclCommDestroy(dead_communicator()), lambda: join().status),
     case("HcclCommDestroy/comm/busy", lambda: destroy_while_busy(True), lambda: destroy_while_busy(False), env=ALONE),
