@@ -511,8 +511,9 @@ def destroy_while_busy(busy: bool) -> int:
                 ok(lib.HcclBarrier(theirs, second))
                 ok(lib.aclrtSynchronizeStream(first))
                 ok(lib.HcclCommDestroy(mine))
-            ok(lib.HcclCommDestroy(theirs))
         ok(lib.aclrtSetDevice(1))
+        ok(lib.aclrtSynchronizeStream(second))
+        ok(lib.HcclCommDestroy(theirs))
     return status
 
 
