@@ -411,6 +411,31 @@ def test_one_thread_joins_for_several_ranks_in_a_group():
         ok(lib.HcclCommDestroy(comm))
 
 
+def test_one_thread_works_for_as_many_ranks_as_there_may_be():
+    """Nothing waits before all have been queued."""
+    ranks, root = 256, root_info()
+    comms, stream, array = ffi.new("HcclComm[]", ranks), ffi.new("aclrtStream[]", ranks), ffi.new("void *[]", ranks)
+    ok(lib.HcclGroupStart())
+    for rank in range(ranks):
+        ok(lib.HcclCommInitRootInfo(ranks, root, rank, comms + rank))
+    ok(lib.HcclGroupEnd())
+    for rank in range(ranks):
+        own = numpy.array([rank], numpy.int32)
+        ok(lib.aclrtCreateStream(stream + rank))
+        ok(lib.aclrtMalloc(array + rank, 4, lib.ACL_MEM_MALLOC_HUGE_FIRST))
+        ok(lib.aclrtMemcpy(array[rank], 4, ffi.from_buffer(own), 4, lib.ACL_MEMCPY_HOST_TO_DEVICE))
+        ok(lib.HcclAllReduce(array[rank], array[rank], 1, 2, SUM, comms[rank], stream[rank]))
+    for rank in range(ranks):
+        total = numpy.zeros(1, numpy.int32)
+        ok(lib.aclrtSynchronizeStream(stream[rank]))
+        ok(lib.aclrtMemcpy(ffi.from_buffer(total), 4, array[rank], 4, lib.ACL_MEMCPY_DEVICE_TO_HOST))
+        assert total[0] == ranks * (ranks - 1) // 2
+        ok(lib.aclrtFree(array[rank]))
+        ok(lib.aclrtDestroyStream(stream[rank]))
+    for comm in comms:
+        ok(lib.HcclCommDestroy(comm))
+
+
 def test_ranks_find_each_other_by_a_rank_table(tmp_path):
     """In the order of the file or not, with what cards need besides."""
     devices = [{"device_id": str(n), "device_ip": f"192.168.1.{n}", "rank_id": str(rank)} for n, rank in enumerate((2, 0, 1))]

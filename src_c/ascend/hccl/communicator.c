@@ -108,6 +108,12 @@ static void join(Call *call, uint64_t key, const Communicator *as, int32_t ranks
     }
 }
 
+/* A program may destroy a communicator while another thread's group waits for its ranks. */
+static void close_meeting(Communicator *communicator)
+{
+    us_meeting_close(__atomic_exchange_n(&communicator->meeting, NULL, __ATOMIC_ACQ_REL));
+}
+
 /* Other threads may just have found it. */
 static void let_go(void *room)
 {
@@ -130,8 +136,7 @@ void hccl_gather(Call *call, HcclComm comm)
     }
     Room *room = communicator->room;
     const bool complete = call->status == 0 && us_room_gather(room, connect_nanoseconds(), &late, &why);
-    us_meeting_close(communicator->meeting);
-    communicator->meeting = NULL;
+    close_meeting(communicator);
     us_require(call, complete || !late, "ranks", "late", HCCL_E_TIMEOUT, "%s", why.text);
     us_require(call, complete, "ranks", "lost", HCCL_E_TCP_CONNECT, "%s", why.text);
     if (call->status != 0 && us_handle_release(comm, HANDLE_COMMUNICATOR)) {
@@ -408,7 +413,7 @@ HcclResult HcclCommDestroy(HcclComm comm)
     us_require(&call, us_handle_release(comm, HANDLE_COMMUNICATOR), "comm", "dead", HCCL_E_PARA,
                "communicator %p has just been destroyed by another thread", comm);
     if (call.status == 0) {
-        us_meeting_close(found->meeting);
+        close_meeting(found);
         end_room(room);
     }
     return (HcclResult)us_call_end(&call);

@@ -9,7 +9,7 @@ static void require_message(Operation *op, const HcclSendRecvItem *item, const c
     hccl_require_rank(op, rank, item->remoteRank);
 }
 
-/* Queues the messages, which have been checked. Each has a caption of its own type: the first one's stands for all. */
+/* Queues the messages, which have been checked. Both sides agree on bytes; a type is each one's own matter. */
 static void queue(Operation *op, const HcclSendRecvItem *items, uint32_t count)
 {
     Messages messages = hccl_messages(op, CHANNEL_DIRECT, (int32_t)count);
