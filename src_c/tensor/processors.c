@@ -40,8 +40,8 @@ static int limit_of(const char *folder, bool unified)
     return processors < INT_MAX ? (int)processors : INT_MAX;
 }
 
-/* The least of a group and of those that it belongs to. Where a container sees its own groups only, the path does not exist, but
- * its first folder is the container's group. */
+/* The least of a group and of those that it belongs to. Where a container sees its own groups only, the path does not
+ * exist, but its first folder is the container's group. */
 static int least_limit(const char *root, const char *path, bool unified)
 {
     char folder[PATH_BYTES];
