@@ -19,7 +19,7 @@ from understudy import paths
 from understudy.ascend import ffi, lib, shapes
 
 from tests.conformance.ascend import aclnn_support as support
-from tests.conformance.ascend import promotion
+from tests.conformance.ascend import communicators, promotion
 from tests.conformance.ascend.aclnn_support import Kind, Tensor, blank, dead_tensor, expanded
 from tests.conformance.harness import Result, RuleCase
 
@@ -287,6 +287,7 @@ def made(parameter: dict, value):
     if kind == "dt":
         return KINDS[value].code if isinstance(value, str) else value
     if kind == "str":
+        communicators.be_there(value)
         return ffi.new("char[]", value.encode())
     return value
 
