@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.ascend.calling import call, drawn, empty, refusal, rounded, tensor, whole
+from tests.ascend.blocks import blocked
+from tests.ascend.calling import call, drawn, empty, packed, refusal, rounded, tensor, whole
 from tests.ascend.test_hccl_operations import SUM, on_all, status_and_text
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend.pages import KINDS as KINDS_OF
@@ -133,6 +134,189 @@ def test_sizes_that_do_not_fit_the_ranks():
         assert refusal("AllGatherMatmul", x1, x2, None, group, 0, 0, 1, out(10), out(10))[1].endswith("gatherOut/shape")
 
     on_all(2, body, "sizes")
+
+
+# ---- products of integers ----
+
+
+def wide(scale, kind):
+    """The bits of float32 in 64."""
+    return tensor(np.asarray(scale, np.float32).view(np.uint32).astype(np.uint64), kind)
+
+
+def powers(shape, seed):
+    return 2.0 ** whole(shape, seed, -4, 1)
+
+
+def summed(parts, kind):
+    """Of ranks that send numbers of the type: few of them are exact in float32."""
+    return rounded(sum(rounded(part, kind) for part in parts), kind)
+
+
+QUANTIZED = {  # version: output, type of the scale, whether rows have scales
+    1: [("F16", "U64", False), ("F16", "I64", False), ("BF16", "BF16", False)],
+    2: [("F16", "U64", False), ("F16", "F32", True), ("BF16", "BF16", False), ("BF16", "BF16", True)],
+    3: [("F16", "I64", False), ("F16", "F32", True), ("BF16", "BF16", True)],
+    4: [("F16", "U64", False), ("F16", "F32", True), ("BF16", "F32", False), ("BF16", "BF16", True)],
+}
+
+
+def quantized_call(rank, version, values, kind, of_scale, out, sent=(None, None)):
+    names = ["bias", "x3"] if version == 1 else ["biasOptional", "x3Optional"]
+    of_rows = "pertokenScaleOptional" if version < 4 else "x1ScaleOptional"
+    x1, x2, bias, x3, scale, rows, layout = values
+    given = {"x1": tensor(x1, "I8", "gaps" if layout == "gaps" else "row-major"), "x2": tensor(x2, "I8", layout),
+             names[0]: None if bias is None else tensor(bias, "I32"), names[1]: None if x3 is None else tensor(x3, kind),
+             "dequantScale" if version < 4 else "x2Scale": wide(scale, of_scale) if of_scale.endswith("64") else tensor(scale, of_scale),
+             "reduceOp": "sum", "output": out}  # fmt: skip
+    if version > 1:
+        given[of_rows] = None if rows is None else tensor(rows, "F32")
+    if version > 2:
+        given |= {f"commQuantScale{at + 1}Optional": None if one is None else tensor(one, kind) for at, one in enumerate(sent)}
+    if version > 3:
+        given |= {"groupSize": 0, "commQuantMode": 0}
+    return run(rank, f"QuantMatmulAllReduce{f'V{version}' if version > 1 else ''}", **given)
+
+
+def quantized_values(number, version, kind, of_rows, other, shape, k, n):
+    """What a rank has, and its product before it is rounded."""
+    seed = 1000 * number + 100 * version + other
+    x1, x2 = whole((*shape, k), seed, -8, 8), whole((k, n), seed + 10, -8, 8)
+    bias = whole((n,), 7, -9, 9) if number % 2 else None
+    x3 = rounded(whole((*shape, n), seed + 20, -9, 9) / 4, kind) if number % 3 else None
+    scale = powers([(n,), (1,), (1, n)][number % 3], 9)
+    rows = powers((int(np.prod(shape)),), seed + 30) if of_rows else None
+    product = (x1 @ x2 + (0 if bias is None else bias)) * scale * (rows.reshape(*shape, 1) if of_rows else 1.0)
+    own = rounded(product, kind)
+    own = own if x3 is None else rounded(own + x3, kind)
+    return (x1, x2, bias, x3, scale, rows, ("row-major", "reversed", "gaps")[number % 3]), own
+
+
+@pytest.mark.parametrize("version", QUANTIZED)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_quantized_products(ranks, version):
+    def body(rank):
+        for number, (kind, of_scale, of_rows) in enumerate(QUANTIZED[version] * 3):
+            shape, k, n = (((3,), 7, 5), ((2, 3), 4, 1), ((1,), 33, 40), ((2, 2), 5, 9))[number % 4]
+            ranks_have = [quantized_values(number, version, kind, of_rows, other, shape, k, n) for other in range(ranks)]
+            found = quantized_call(rank, version, ranks_have[rank.rank][0], kind, of_scale,
+                                   empty((*shape, n), kind, ("row-major", "gaps")[number % 2]))  # fmt: skip
+            assert np.array_equal(found, summed([own for _, own in ranks_have], kind)), (number, kind, of_scale)
+
+    on_all(ranks, body, "quantized")
+
+
+@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_products_that_are_sent_as_integers(ranks, version):
+    def body(rank):
+        for number, (kind, of_scale, of_rows) in enumerate(QUANTIZED[version]):
+            shape, k, n = (((3,), 7, 5), ((2, 3), 4, 1), ((1,), 33, 40), ((2, 2), 5, 9))[number % 4]
+            ranks_have = [quantized_values(number, version, kind, of_rows, other, shape, k, n) for other in range(ranks)]
+            of_line = (1, n) if number % 2 else (n,)
+            sent, total = powers(of_line, 40), 2 * powers(of_line, 41)
+            found = quantized_call(rank, version, ranks_have[rank.rank][0], kind, of_scale, empty((*shape, n), kind), (sent, total))
+            sums = sum(np.clip(np.rint(own / sent), -128, 127) for _, own in ranks_have)
+            assert np.array_equal(found, rounded(np.clip(np.rint(sums * (sent / total)), -128, 127) * total, kind))
+
+    on_all(ranks, body, "integers")
+
+
+def test_a_quantized_weight_in_blocks():
+    def body(rank):
+        x1, x2 = whole((3, 40), 1 + rank.rank, -8, 8), whole((40, 20), 5, -8, 8)
+        weight = blocked(x2, "I8", turned=rank.rank == 1, own=rank.rank == 2)
+        found = run(rank, "QuantMatmulAllReduce", x1=tensor(x1, "I8"), x2=weight, bias=None, x3=None,
+                    dequantScale=wide([0.5], "U64"), reduceOp="sum", output=empty((3, 20), "F16"))  # fmt: skip
+        return found, x1 @ x2 * 0.5
+
+    results = on_all(3, body, "blocks")
+    assert all(np.array_equal(found, sum(own for _, own in results)) for found, _ in results)
+
+
+# ---- weights of integers ----
+
+
+def weight_values(number, kind, other, shape, n):
+    """What a rank has, and its product before it is rounded: a scale for all, for each column, for groups of rows."""
+    k, group, of_scale = [(7, 0, (1,)), (5, 0, (n,)), (6, 0, (1, n)), (70, 32, (3, n)), (0, 0, (n,))][number % 5]
+    seed = 100 * number + other
+    x1 = rounded(whole((*shape, k), seed, -2, 3), kind)
+    weight = whole((k, n), seed + 10, -8, 8)
+    scale = powers(of_scale, seed + 20)
+    offset = rounded(whole(of_scale, seed + 30, -2, 3), kind) if number % 2 else None
+    bias = rounded(whole((n,), 7, -3, 4), kind) if number % 3 else None
+    x3 = rounded(whole((*shape, n), seed + 40, -3, 4), kind) if number % 2 else None
+    repeats = (lambda a: np.repeat(a, group, 0)[:k]) if group else lambda a: a
+    numbers = (weight + (0 if offset is None else repeats(offset))) * repeats(scale)
+    own = rounded(x1 @ numbers + (0 if bias is None else bias), kind)
+    own = own if x3 is None else rounded(own + x3, kind)
+    return {"x1": x1, "bias": bias, "antiquantScale": scale, "antiquantOffset": offset, "x3": x3}, weight, group, own
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_quantized_weights(ranks, kind):
+    def body(rank):
+        for number in range(10):
+            shape, n = (((3,), 4), ((2, 3), 2), ((1,), 40))[number % 3]
+            ranks_have = [weight_values(number, kind, other, shape, n) for other in range(ranks)]
+            numbers, weight, group, _ = ranks_have[rank.rank]
+            turned = number % 4 == 1
+            made = packed(weight, "I4", turned and weight.shape[0] % 2 == 0) if number % 2 and weight.size else tensor(
+                weight, "I8", "reversed" if turned else "row-major")  # fmt: skip
+            given = {name: None if value is None else tensor(value, kind) for name, value in numbers.items()}
+            found = run(rank, "WeightQuantMatmulAllReduce", **given, x2=made, reduceOp="sum", antiquantGroupSize=group,
+                        output=empty((*shape, n), kind, ("row-major", "gaps")[number % 2]))  # fmt: skip
+            assert np.array_equal(found, summed([own for *_, own in ranks_have], kind)), number
+
+    on_all(ranks, body, "weights")
+
+
+# ---- sums that are normalized ----
+
+EPSILON = 0.125
+
+
+def check_norm(rank, name, kind, shape, own, given):
+    """y and normOut of both forms: `own` are the ranks' products."""
+    b_s_n = (2, shape[0] // 2, own[0].shape[-1])
+    residual, gamma = drawn(b_s_n, 61, kind), drawn(b_s_n[2:], 62, kind)
+    total = summed(own, kind).reshape(b_s_n) + residual
+    norm = total / np.sqrt((total**2).mean(-1, keepdims=True) + EPSILON) * gamma
+    common = given | {"gamma": tensor(gamma, kind), "epsilon": EPSILON, "reduceOp": "sum"}
+    y, out = run(rank, name, **common, residual=tensor(residual, kind), y=empty(b_s_n, kind), normOut=empty(b_s_n, kind, "gaps"))
+    changed, again = run(rank, f"Inplace{name}", **common, residual=tensor(residual, kind), normOut=empty(b_s_n, kind))
+    assert np.array_equal(y, rounded(np.float32(total), kind)) and np.array_equal(changed, y)
+    np.testing.assert_allclose(out, norm, rtol=1.01 * ROUNDING[kind], atol=1e-6)
+    assert np.array_equal(out, again)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_sums_are_normalized(ranks, kind):
+    def body(rank):
+        n, at = 5, rank.rank
+        for rows in (6, 2):
+            x1 = [small((rows, 7), 10 + other, kind) for other in range(ranks)]
+            x2, bias = [small((7, n), 20 + other, kind) for other in range(ranks)], small((n,), 30, kind)
+            shaped = x1[at] if rows == 6 else x1[at].reshape(2, 1, 7)
+            check_norm(rank, "MatmulAllReduceAddRmsNorm", kind, (rows,), [a @ b + bias for a, b in zip(x1, x2)],
+                       {"x1": tensor(shaped, kind), "x2": tensor(x2[at], kind, "reversed"), "bias": tensor(bias, kind)})
+            of_scale = "U64" if kind == "F16" else "BF16"
+            have = [quantized_values(1, 1, kind, False, other, (rows,), 7, n) for other in range(ranks)]
+            _, x2, bias, _, scale, _, _ = have[at][0]
+            own = [rounded((v[0] @ v[1] + v[2]) * v[4], kind) for v, _ in have]
+            check_norm(rank, "QuantMatmulAllReduceAddRmsNorm", kind, (rows,), own,
+                       {"x1": tensor(have[at][0][0], "I8"), "x2": tensor(x2, "I8", "reversed"), "bias": tensor(bias, "I32"),
+                        "dequantScale": wide(scale, of_scale) if kind == "F16" else tensor(scale, of_scale)})  # fmt: skip
+            weights = [weight_values(8, kind, other, (rows,), n) for other in range(ranks)]
+            numbers, weight, group, _ = weights[at]
+            given = {name: None if value is None else tensor(value, kind) for name, value in numbers.items() if name != "x3"}
+            check_norm(rank, "WeightQuantMatmulAllReduceAddRmsNorm", kind, (rows,), [own for *_, own in weights],
+                       given | {"x2": tensor(weight, "I8"), "antiquantGroupSize": group})  # fmt: skip
+
+    on_all(ranks, body, "norms")
 
 
 # ---- ranks that do not fit together, and communicators that end ----

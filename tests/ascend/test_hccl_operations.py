@@ -83,12 +83,15 @@ def on_all(ranks: int, body, name: str = "") -> list:
     root, results, errors = root_info(), [None] * ranks, []
 
     def work(number: int) -> None:
+        rank = None
         try:
             rank = Rank(ranks, number, root, name=name and f"{name} {number}")
             results[number] = body(rank)
             rank.end()
         except BaseException as error:  # noqa: BLE001 - shown by the main thread
             errors.append((number, error))
+            if rank is not None:
+                lib.HcclCommDestroy(rank.comm)  # the others need not wait for it
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(ranks)]
     for thread in threads:
