@@ -319,6 +319,88 @@ def test_sums_are_normalized(ranks, kind):
     on_all(ranks, body, "norms")
 
 
+# ---- experts of which each rank has some ----
+
+
+def by_rank(counts):
+    """Of rows that a rank has, in the order of the experts of all ranks: the rows of each (other rank, expert)."""
+    ends = np.cumsum(counts.ravel())
+    return lambda rows: {place: rows[end - size : end] for place, end, size in
+                         zip(np.ndindex(counts.shape), ends, counts.ravel())}  # fmt: skip
+
+
+def shared(number, kind, turned):
+    if number % 2:
+        return {"mmXOptional": None, "mmWeightOptional": None, "mmYOptional": None}, None
+    x, weight = small((3, 6), 80, kind), small((6, 7), 81, kind)
+    given = {"mmXOptional": tensor(x, kind), "mmWeightOptional": tensor(weight.T if turned else weight, kind)}
+    return given | {"mmYOptional": empty((3, 7), kind)}, x @ weight
+
+
+NO_COUNTS = {"sendCountsTensorOptional": None, "recvCountsTensorOptional": None}
+
+
+def expert_call(rank, name, **given):
+    return call(name, stream=rank.stream, group=group_of(rank), epWorldSize=rank.ranks, **NO_COUNTS, **given)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_experts_multiply_what_other_ranks_send(ranks, kind):
+    def body(rank):
+        for number, (experts, k, n) in enumerate([(2, 5, 4), (3, 1, 7), (1, 33, 1), (2, 300, 3)]):
+            at, turned = rank.rank, number % 2 == 1
+            counts = whole((ranks, ranks, experts), 90 + number, 0, 4)  # from, to, expert of that rank
+            counts[:, 0, 0] += 1
+            rows = [small((counts[other].sum(), k), 100 + other, kind) for other in range(ranks)]
+            weight = small((experts, k, n), 120 + at, kind)
+            mine = {(other, expert): by_rank(counts[other])(rows[other])[at, expert]
+                    for other in range(ranks) for expert in range(experts)}  # fmt: skip
+            grouped = np.concatenate([mine[other, expert] for expert in range(experts) for other in range(ranks)])
+            product = np.concatenate([mine[other, expert] @ weight[expert] for expert in range(experts) for other in range(ranks)])
+            beside, beside_product = shared(number, kind, turned)
+            flag, layout = number != 2, ("row-major", "gaps")[number % 2]
+            found = expert_call(
+                rank, "AlltoAllvGroupedMatMul", gmmX=tensor(rows[at], kind, layout),
+                gmmWeight=tensor(weight.swapaxes(1, 2) if turned else weight, kind, "reversed"), transGmmWeight=turned,
+                transMmWeight=turned, sendCounts=counts[at].ravel().tolist(), recvCounts=counts[:, at].ravel().tolist(),
+                permuteOutFlag=flag, gmmY=empty(product.shape, kind, layout),
+                permuteOutOptional=empty(grouped.shape, kind) if flag else None, **beside)  # fmt: skip
+            expected = [each for each in (product, beside_product, grouped if flag else None) if each is not None]
+            found = found if isinstance(found, tuple) else (found,)
+            assert len(found) == len(expected) and all(map(np.array_equal, found, expected)), number
+
+    on_all(ranks, body, "experts")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_experts_send_their_products_back(ranks, kind):
+    def body(rank):
+        for number, (experts, k, n) in enumerate([(2, 5, 4), (3, 1, 7), (1, 33, 1), (2, 300, 3)]):
+            at, turned = rank.rank, number % 2 == 1
+            counts = whole((ranks, ranks, experts), 90 + number, 0, 4)  # from, to, expert of the first
+            counts[0, :, 0] += 1
+            weights = [small((experts, k, n), 120 + other, kind) for other in range(ranks)]
+            rows = [{(to, expert): small((counts[other, to, expert], k), 1000 * other + 10 * to + expert, kind)
+                     for to in range(ranks) for expert in range(experts)} for other in range(ranks)]  # fmt: skip
+            x = np.concatenate([rows[at][to, expert] for expert in range(experts) for to in range(ranks)])
+            expected = np.concatenate([rows[other][at, expert] @ weights[other][expert]
+                                       for other in range(ranks) for expert in range(experts)])  # fmt: skip
+            beside, beside_product = shared(number, kind, turned)
+            layout = ("row-major", "gaps")[number % 2]
+            found = expert_call(
+                rank, "GroupedMatMulAlltoAllv", gmmX=tensor(x, kind, layout),
+                gmmWeight=tensor(weights[at].swapaxes(1, 2) if turned else weights[at], kind), transGmmWeight=turned,
+                transMmWeight=turned, sendCounts=counts[at].ravel().tolist(), recvCounts=counts[:, at].ravel().tolist(),
+                y=empty(expected.shape, kind, layout), **beside)  # fmt: skip
+            found = found if isinstance(found, tuple) else (found,)
+            assert np.array_equal(found[0], expected), number
+            assert beside_product is None or np.array_equal(found[1], beside_product)
+
+    on_all(ranks, body, "experts")
+
+
 # ---- ranks that do not fit together, and communicators that end ----
 
 

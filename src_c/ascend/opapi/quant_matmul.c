@@ -1,5 +1,4 @@
 /* Products of quantized matrices: from the pages' types, scales and packed integers to the kernels' views. */
-#include "ascend/common/op_memory.h"
 #include "ascend/opapi/quant_matmul_parts.h"
 #include "kernels/map/formulas.h"
 #include "kernels/matmul/activated.h"
@@ -218,18 +217,6 @@ static const Operand *with_merged(OpCall *op, const Operand *operand, const View
     return op_with_copy(op, operand, *view, *shown);
 }
 
-static const Operand *shown_as(OpCall *op, const Operand *operand, View view)
-{
-    Operand *result = op_take(op, sizeof *result);
-    if (result == NULL) {
-        return operand;
-    }
-    *result = *operand;
-    result->view = view;
-    result->given = operand->given != NULL ? operand->given : operand;
-    return result;
-}
-
 const Operand *op_as_rows(OpCall *op, const Operand *x)
 {
     if (op_refused(op) || x->view.rank != 3) {
@@ -237,13 +224,13 @@ const Operand *op_as_rows(OpCall *op, const Operand *x)
     }
     View rows;
     const Operand *from = with_merged(op, x, &x->view, 0, &rows);
-    return from == x ? shown_as(op, x, rows) : from;
+    return from == x ? op_shown_as(op, x, rows) : from;
 }
 
 const Operand *op_as_line(OpCall *op, const Operand *line)
 {
     const bool is_row = !op_refused(op) && op_given(line) && line->view.rank == 2 && line->view.shape[0] == 1;
-    return is_row ? shown_as(op, line, us_view_remove_axis(line->view, 0)) : line;
+    return is_row ? op_shown_as(op, line, us_view_remove_axis(line->view, 0)) : line;
 }
 
 bool op_is_summed_factor(const Operand *x2)

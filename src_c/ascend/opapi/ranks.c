@@ -178,3 +178,23 @@ void op_all_gather(OpCall *op, Room *room, const Operand *from, const Operand *t
     send(op, &messages);
     put_in_place(op, made, to);
 }
+
+void op_all_to_all(OpCall *op, Room *room, const Operand *from, const int64_t *sent, const Operand *to,
+                   const int64_t *received)
+{
+    if (op_refused(op)) {
+        return;
+    }
+    const Operand *packed = op_packed(op, from), *made = room_for(op, to);
+    const int64_t columns = op_size(from, 1);
+    int64_t out = 0, in = 0;
+    Messages messages = messages_of(op, room, packed, 2 * room->ranks);
+    for (int32_t rank = 0; rank < room->ranks; rank++) {
+        add(op, &messages, rank, true, packed, elements(packed, out * columns, sent[rank] * columns));
+        add(op, &messages, rank, false, made, elements(made, in * columns, received[rank] * columns));
+        out += sent[rank];
+        in += received[rank];
+    }
+    send(op, &messages);
+    put_in_place(op, made, to);
+}

@@ -22,6 +22,9 @@ const Operand *op_packed(OpCall *op, const Operand *operand);
 void op_all_reduce(OpCall *op, Room *room, const Operand *from, const Operand *to);
 /* The same of this rank's rows only: rows / ranks. */
 void op_reduce_scatter(OpCall *op, Room *room, const Operand *from, const Operand *to);
+/* Rows of matrices, `sent[rank]` to each rank and `received[rank]` from it, in the order of the ranks. */
+void op_all_to_all(OpCall *op, Room *room, const Operand *from, const int64_t *sent, const Operand *to,
+                   const int64_t *received);
 /* The rows of all ranks. */
 void op_all_gather(OpCall *op, Room *room, const Operand *from, const Operand *to);
 
