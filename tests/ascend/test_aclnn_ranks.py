@@ -583,7 +583,10 @@ def test_every_rank_may_be_a_process():
 def test_work_of_all_modes_of_streams_and_the_checks_of_memory():
     """In processes of their own: both are read once."""
     source = ("from tests.ascend import test_aclnn_ranks as t\nt.test_matmul_all_reduce(3, 'BF16')\n"
-              "t.test_all_gather_matmul(2, 'F16')\nt.test_matmul_reduce_scatter(2, 'F16')\n")  # fmt: skip
+              "t.test_all_gather_matmul(2, 'F16')\nt.test_matmul_reduce_scatter(2, 'F16')\nt.test_sums_are_normalized(2, 'F16')\n"
+              "t.test_experts_multiply_what_other_ranks_send(2, 'F16')\nt.test_experts_send_their_products_back(2, 'F16')\n"
+              "from tests.ascend import test_aclnn_experts as e\ne.test_tokens_are_quantized(4, True)\n"
+              "e.test_the_sum_of_experts_is_normalized(2)\n")  # fmt: skip
     checks = {"UNDERSTUDY_CHECK": "memory,init,sync,race,leak"}
     for setting in ({"UNDERSTUDY_STREAM": "inline"}, {"UNDERSTUDY_STREAM": "deferred"}, checks):
         done = subprocess.run([sys.executable, "-c", source], env={**os.environ, **setting}, capture_output=True, text=True,

@@ -79,6 +79,11 @@ void op_add_step(OpCall *op, Planned plan)
 
 /* ---- one plan of all ---- */
 
+static const Operand *given_by_program(const Operand *operand)
+{
+    return operand != NULL && operand->given != NULL ? operand->given : operand;
+}
+
 /* What an earlier step has written is no input of the task. */
 static ViewAccess access_of(const PlannedView *views, int32_t i)
 {
@@ -87,7 +92,7 @@ static ViewAccess access_of(const PlannedView *views, int32_t i)
         return VIEW_TEMPORARY;
     }
     for (int32_t k = 0; operand != NULL && k < i; k++) {
-        if (views[k].operand == operand && (views[k].access & VIEW_WRITE) != 0) {
+        if (given_by_program(views[k].operand) == given_by_program(operand) && (views[k].access & VIEW_WRITE) != 0) {
             return VIEW_WRITE;
         }
     }
