@@ -79,9 +79,11 @@ static int64_t slot_of(const ExpertLayout *layout, const Route *route, const Vie
         return is_token_active(route, active, token) ? (choice - route->k) * copies + layout->task.room->rank % copies : -1;
     }
     const int64_t expert = integer_at(ids, token, choice);
-    return !is_active(active, token, choice)              ? -1
-           : expert < 0 || expert >= layout->experts ? -2
-                                                      : layout->shared_ranks + expert;
+    const int64_t all = layout->experts + layout->nothing + layout->copies + layout->constants;
+    return !is_active(active, token, choice) ? -1
+           : expert < 0 || expert >= all     ? -2
+           : expert >= layout->experts       ? -1
+                                             : layout->shared_ranks + expert;
 }
 
 /* Places become slots, slots are counted, and slots become places. */
@@ -93,7 +95,8 @@ static KernelStatus find_places(Route *route, const ExpertLayout *layout, const 
         const int64_t slot = slot_of(layout, route, ids, active, token, choice);
         if (slot == -2) {
             return us_kernel_fault("expertIds[%lld, %lld] is %d; there are %lld experts", (long long)token, (long long)choice,
-                                   (int)integer_at(ids, token, choice), (long long)layout->experts);
+                                   (int)integer_at(ids, token, choice),
+                                   (long long)(layout->experts + layout->nothing + layout->copies + layout->constants));
         }
         route->places[i] = slot;
         if (slot >= 0) {
@@ -429,6 +432,35 @@ static KernelStatus pack_back(const Combine *run, int64_t *sizes, int64_t rows)
     return KERNEL_OK;
 }
 
+static void load(float *to, const View *view, int64_t row, int64_t count)
+{
+    us_load_float(to, at(view, row, 0), view->dtype, view->strides[1], count);
+}
+
+/* What an expert on no rank gives; false: nothing. */
+static bool compute(const Combine *run, int64_t token, int64_t choice, float *numbers)
+{
+    const ExpertLayout *layout = run->layout;
+    const int64_t copy = integer_at(&run->views[COMBINE_IDS], token, choice) - layout->experts - layout->nothing;
+    float *factor = numbers + run->columns, *value = factor + run->columns;
+    if (!is_active(&run->views[COMBINE_ACTIVE], token, choice) || copy < 0) {
+        return false;
+    }
+    load(numbers, &run->views[COMBINE_TOKENS], token, run->columns);
+    if (copy >= layout->copies) {
+        load(factor, &run->views[COMBINE_FACTOR], copy - layout->copies, run->columns);
+        for (int64_t i = 0; i < run->columns; i++) {
+            numbers[i] *= factor[i];
+        }
+        load(factor, &run->views[COMBINE_WEIGHT], copy - layout->copies, run->columns);
+        load(value, &run->views[COMBINE_VALUE], copy - layout->copies, run->columns);
+        for (int64_t i = 0; i < run->columns; i++) {
+            numbers[i] += factor[i] * value[i];
+        }
+    }
+    return true;
+}
+
 static void add_up(const Combine *run, float *sum, float *numbers)
 {
     const View *out = &run->views[COMBINE_OUT], *added = &run->views[COMBINE_ADDED];
@@ -436,17 +468,18 @@ static void add_up(const Combine *run, float *sum, float *numbers)
         memset(sum, 0, (size_t)run->columns * sizeof *sum);
         for (int64_t choice = 0; choice < run->route.choices; choice++) {
             const int64_t place = run->route.places[token * run->route.choices + choice];
-            if (place < 0) {
+            if (place >= 0) {
+                us_load_float(numbers, run->received + place * run->size, out->dtype, 1, run->columns);
+            } else if (choice >= run->route.k || !compute(run, token, choice, numbers)) {
                 continue;
             }
             const float weight = choice < run->route.k ? number_at(&run->views[COMBINE_WEIGHTS], token, choice) : 1;
-            us_load_float(numbers, run->received + place * run->size, out->dtype, 1, run->columns);
             for (int64_t i = 0; i < run->columns; i++) {
                 sum[i] += numbers[i] * weight;
             }
         }
         if (!us_view_is_absent(added)) {
-            us_load_float(numbers, at(added, token, 0), added->dtype, added->strides[1], run->columns);
+            load(numbers, added, token, run->columns);
             for (int64_t i = 0; i < run->columns; i++) {
                 sum[i] += numbers[i];
             }
@@ -460,7 +493,7 @@ static KernelStatus combine(Combine *run)
     const int32_t ranks = run->layout->task.room->ranks;
     const int64_t rows = run->views[COMBINE_X].shape[0];
     int64_t *sizes = us_scratch_array(2 * ranks, sizeof *sizes);
-    float *numbers = us_scratch_array(us_scratch_count(2, run->columns), sizeof *numbers);
+    float *numbers = us_scratch_array(us_scratch_count(4, run->columns), sizeof *numbers);
     run->sent = us_scratch_array(rows, (size_t)run->size);
     run->received = us_scratch_array(run->route.count, (size_t)run->size);
     const bool has_room = sizes != NULL && numbers != NULL && run->sent != NULL && run->received != NULL;

@@ -1,5 +1,6 @@
 /* Tokens on their way to experts of other ranks, and back. The first `shared_ranks` ranks have one copy of a shared expert each,
- * which gets tokens whole; the others have equal parts of `experts`, of which a token names some. */
+ * which gets tokens whole; the others have equal parts of `experts`, of which a token names some. The next numbers are of experts
+ * that are on no rank, and give nothing, the token itself, or a sum of it and a constant. */
 #ifndef UNDERSTUDY_RANKS_EXPERTS_H
 #define UNDERSTUDY_RANKS_EXPERTS_H
 
@@ -8,6 +9,7 @@
 typedef struct ExpertLayout {
     RankTask task;
     int64_t experts, shared, shared_ranks;
+    int64_t nothing, copies, constants;
 } ExpertLayout;
 
 /* Of a rank. */
@@ -40,7 +42,7 @@ enum {
 };
 Kernel us_dispatch_to_experts;
 
-/* Rows that arrived so go back, and are added up: those of the experts that a token names times its weights, in the order of
+/* Rows that arrived so go back, and are added up: what the experts give that a token names, times its weights, in the order of
  * k, then those of shared ones, then `added`. Tokens that are not active get the latter only. */
 enum {
     COMBINE_X,       /* [room, columns] */
@@ -49,6 +51,10 @@ enum {
     COMBINE_WEIGHTS, /* [tokens, k] of float32 */
     COMBINE_ACTIVE,
     COMBINE_ADDED,   /* [tokens, columns], or absent */
+    COMBINE_TOKENS,  /* [tokens, columns], or absent: what copies give; constants that times FACTOR + VALUE times WEIGHT */
+    COMBINE_FACTOR,  /* [constants, columns], or absent, as the next */
+    COMBINE_WEIGHT,
+    COMBINE_VALUE,
     COMBINE_OUT,     /* [tokens, columns] */
     COMBINE_VIEWS
 };

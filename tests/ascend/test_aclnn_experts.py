@@ -18,6 +18,9 @@ class Layout:
     def __init__(self, ranks, experts, shared=0, shared_ranks=0):
         self.ranks, self.experts, self.shared, self.shared_ranks = ranks, experts, shared, shared_ranks
 
+    def special(self, zero, copy, const):
+        return {"elasticInfoOptional": None, "zeroExpertNum": zero, "copyExpertNum": copy, "constExpertNum": const}
+
     def own(self, rank):
         return 1 if rank < self.shared_ranks else self.experts // (self.ranks - self.shared_ranks)
 
@@ -31,7 +34,7 @@ class Layout:
         every = []
         for rank in range(self.ranks):
             for token, k in np.ndindex(ids[rank].shape):
-                if active[rank][token, k]:
+                if active[rank][token, k] and ids[rank][token, k] < self.experts:
                     expert, own = ids[rank][token, k], self.own(self.ranks - 1)
                     every.append((self.shared_ranks + expert // own, expert % own, rank, token, k))
             for token in np.flatnonzero(active[rank].any(1)):
@@ -60,7 +63,8 @@ def tokens_of(layout, number, kind):
     return x, ids, masks, [mask if mask.ndim == 2 else np.repeat(mask[:, None], K, 1) for mask in masks]
 
 
-def dispatch(rank, layout, version, x, ids, mask, weights, kind, quantized=False, smooth=None, sums=False):
+def dispatch(rank, layout, version, x, ids, mask, weights, kind, quantized=False, smooth=None, sums=False,
+             special=None):
     last = "" if version == 1 else "Out"
     optional = "" if version == 1 else "Optional"
     rows = layout.room(rank.rank, *ids.shape) + (0 if rank.rank < layout.shared_ranks else 1)
@@ -73,8 +77,8 @@ def dispatch(rank, layout, version, x, ids, mask, weights, kind, quantized=False
         "expandIdx" if version == 1 else "assistInfoForCombineOut": order, f"expertTokenNums{last}": empty((layout.own(rank.rank),), "I64"),
         f"epRecvCounts{last}": empty((layout.own(rank.rank) * layout.ranks + 3,), "I32"), f"tpRecvCounts{last}": None,
         f"expandScales{last}": empty((rows,)),
-    } | ({} if version == 1 else {"commAlg": None})  # fmt: skip
-    return call(f"MoeDistributeDispatch{'' if version == 1 else 'V2'}", stream=rank.stream, **given, **layout.attributes(rank))
+    } | ({} if version == 1 else {"commAlg": None}) | (special or {})  # fmt: skip
+    return call(f"MoeDistributeDispatch{'' if version == 1 else f'V{version}'}", stream=rank.stream, **given, **layout.attributes(rank))
 
 
 def combine(rank, layout, version, rows, ids, mask, counts, weights, kind, shared=None, name="", **more):
@@ -87,7 +91,7 @@ def combine(rank, layout, version, rows, ids, mask, counts, weights, kind, share
         "outDtype": 0, "commQuantMode": 0, "groupListType": 0,
     } | ({} if version == 1 else {"commAlg": "fullmesh", "sharedExpertXOptional": shared})  # fmt: skip
     more = more or {"x" if version == 1 else "xOut": empty((TOKENS, H), kind, "gaps")}
-    return call(f"MoeDistributeCombine{name or ('' if version == 1 else 'V2')}", stream=rank.stream, **given, **more, **layout.attributes(rank))
+    return call(f"MoeDistributeCombine{name or ('' if version == 1 else f'V{version}')}", stream=rank.stream, **given, **more, **layout.attributes(rank))
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16"])
@@ -177,6 +181,50 @@ def test_the_sum_of_experts_is_normalized(ranks):
         np.testing.assert_allclose(y, total * scale * gamma, rtol=1.01 * ROUNDING[kind], atol=1e-6)
 
     on_all(ranks, body, "normalized")
+
+
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_experts_on_no_rank(ranks, norm):
+    """Two give nothing, one the token, three a constant and the token."""
+    layout, kind = Layout(ranks, 2 * ranks), "BF16" if norm else "F16"
+    special = layout.special(2, 1, 3)
+
+    def body(rank):
+        at, all_experts = rank.rank, layout.experts + 6
+        ids = [np.argsort(np.random.default_rng(5 + other).random((TOKENS, all_experts)))[:, :K] for other in range(ranks)]
+        masks = [whole((TOKENS, K), 7 + other, 0, 4) > 0 for other in range(ranks)]
+        x = [rounded(whole((TOKENS, H), 20 + other, -9, 10).astype(float), kind) for other in range(ranks)]
+        weights = 2.0 ** whole((TOKENS, K), 50, -2, 2)
+        rows, _, _, counts, _ = dispatch(rank, layout, 3, x[at], ids[at], masks[at], weights, kind, special=special)
+        mine = layout.places(ids, masks)[at]
+        assert np.array_equal(rows[: len(mine)], [x[source][token] for _, source, token, _ in mine])
+        rows[len(mine) :] = np.nan
+        first, second, value = (rounded(whole((3, H), 60 + i, -2, 3).astype(float), kind) for i in range(3))
+        original = rounded(whole((TOKENS, H), 70 + at, -4, 5).astype(float), kind)
+        given = special | {"oriXOptional": tensor(original, kind, "gaps"), "constExpertAlpha1Optional": tensor(first, kind),
+                           "constExpertAlpha2Optional": tensor(second, kind), "constExpertVOptional": tensor(value, kind)}
+        expected = np.zeros((TOKENS, H))
+        for token, k in zip(*np.nonzero(masks[at])):
+            number = ids[at][token, k] - layout.experts - 2
+            gives = (x[at][token] if number < -2 else 0 if number < 0 else original[token] if number == 0
+                     else first[number - 1] * original[token] + second[number - 1] * value[number - 1])  # fmt: skip
+            expected[token] += weights[token, k] * gives
+        if not norm:
+            out = combine(rank, layout, 3, rows, ids[at], masks[at], counts, weights, kind, None, "", xOut=empty((TOKENS, H), kind), **given)
+            assert np.array_equal(out, rounded(expected, kind))
+            return
+        residual, gamma = drawn((TOKENS, 1, H), 90 + at, kind), drawn((H,), 91, kind)
+        y, _, out = combine(
+            rank, layout, 3, rows, ids[at], masks[at], counts, weights, kind, None, "AddRmsNormV2", residualX=tensor(residual, kind),
+            gamma=tensor(gamma, kind), normEps=0.125, yOut=empty((TOKENS, 1, H), kind), rstdOut=empty((TOKENS, 1, 1)),
+            xOut=empty((TOKENS, 1, H), kind), **given)  # fmt: skip
+        total = rounded(expected, kind)[:, None] + residual
+        assert np.array_equal(out, rounded(np.float32(total), kind))
+        norm_of = total / np.sqrt((total**2).mean(-1, keepdims=True) + 0.125) * gamma
+        np.testing.assert_allclose(y, norm_of, rtol=1.01 * ROUNDING[kind], atol=1e-6)
+
+    on_all(ranks, body, "special")
 
 
 def test_an_expert_that_there_is_not_is_told_to_all():

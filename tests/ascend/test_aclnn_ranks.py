@@ -401,6 +401,29 @@ def test_experts_send_their_products_back(ranks, kind):
     on_all(ranks, body, "experts")
 
 
+# ---- barriers ----
+
+
+@pytest.mark.parametrize("name", ["DistributeBarrier", "DistributeBarrierV2", "MoeDistributeBufferReset"])
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_no_rank_goes_on_before_all_are_there(ranks, name):
+    arrived = []
+
+    def body(rank):
+        group, x = ffi.new("char[]", group_of(rank).encode()), tensor(np.arange(6.0))
+        arguments = {"DistributeBarrier": [x, group, ranks], "DistributeBarrierV2": [x, None, None, group, ranks],
+                     "MoeDistributeBufferReset": [tensor(np.ones(ranks), "I32"), group, ranks, 1]}[name]  # fmt: skip
+        for turn in range(3):
+            go = plan(rank, name, *arguments)
+            arrived.append(turn)
+            go()
+            ok(lib.aclrtSynchronizeStream(rank.stream))
+            assert arrived.count(turn) == ranks
+        assert np.array_equal(x.values(), np.arange(6.0))
+
+    on_all(ranks, body, "barrier")
+
+
 # ---- ranks that do not fit together, and communicators that end ----
 
 

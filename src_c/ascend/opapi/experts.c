@@ -37,6 +37,9 @@ void op_require_expert_ranks(OpCall *op, const ExpertRanks *of)
     require_number(op, op_refused(op) || (of->experts > 0 && of->experts <= EXPERT_LIMIT &&
                                           of->experts % (ranks - of->shared_ranks) == 0),
                    "moeExpertNum", of->experts, "1 to 1024 and a multiple of epWorldSize - sharedExpertRankNum");
+    require_number(op, of->nothing >= 0 && of->nothing <= INT32_MAX / 4, "zeroExpertNum", of->nothing, "0 to 536870911");
+    require_number(op, of->copies >= 0 && of->copies <= INT32_MAX / 4, "copyExpertNum", of->copies, "0 to 536870911");
+    require_number(op, of->constants >= 0 && of->constants <= INT32_MAX / 4, "constExpertNum", of->constants, "0 to 536870911");
     op_require(op, is_algorithm(of->algorithm), "commAlg", "value", TILING, "commAlg is \"%s\"", of->algorithm);
 }
 
@@ -60,11 +63,12 @@ void op_require_expert_tokens(OpCall *op, const ExpertRanks *of, int64_t columns
         return;
     }
     const int64_t count = op_size(ids, 0), k = op_size(ids, 1);
+    const int64_t experts = of->experts + of->nothing + of->copies + of->constants;
     const bool later = op->product->product == PRODUCT_A3;
     op_require(op, count > 0 && count <= TOKEN_LIMIT, ids->name, "tokens", TILING, "%s is %s: it has 1 to 512 tokens",
                ids->name, op_shape_text(op, ids));
-    op_require(op, k > 0 && k <= CHOICE_LIMIT && k <= of->experts, ids->name, "experts", TILING,
-               "%s is %s: a token has 1 to 16 of %lld experts", ids->name, op_shape_text(op, ids), (long long)of->experts);
+    op_require(op, k > 0 && k <= CHOICE_LIMIT && k <= experts, ids->name, "experts", TILING,
+               "%s is %s: a token has 1 to 16 of %lld experts", ids->name, op_shape_text(op, ids), (long long)experts);
     op_require(op, later ? columns >= 1024 && columns <= 8192 : columns > 0 && columns <= 10240 && columns % 32 == 0, tokens->name,
                "columns", TILING, "%s is %s: H is %s", tokens->name, op_shape_text(op, tokens),
                later ? "1024 to 8192" : "a multiple of 32 up to 10240");
@@ -94,12 +98,35 @@ void op_require_vector(OpCall *op, const Operand *vector, int64_t count, bool or
                (long long)count, or_more ? " or more" : "");
 }
 
+/* Given where it is needed, with the same columns. */
+static void require_special(OpCall *op, const Operand *operand, bool needed, int64_t rows, int64_t columns)
+{
+    const char *name = operand->name;
+    op_require(op, op_refused(op) || !needed || op_given(operand), name, "missing", TILING, "%s is NULL", name);
+    op_require(op, op_refused(op) || !op_given(operand) || !needed ||
+                       (op_size(operand, 0) == rows && op_size(operand, 1) == columns),
+               name, "shape", TILING, "%s is %s: it is [%lld,%lld]", name, op_shape_text(op, operand), (long long)rows,
+               (long long)columns);
+}
+
+void op_require_special_experts(OpCall *op, const CombineCall *call)
+{
+    if (!op_refused(op)) {
+        const int64_t columns = op_size(call->x, 1), constants = call->ranks.constants;
+        require_special(op, call->tokens, call->ranks.copies + constants > 0, op_size(call->ids, 0), columns);
+        require_special(op, call->factor, constants > 0, constants, columns);
+        require_special(op, call->weight, constants > 0, constants, columns);
+        require_special(op, call->value, constants > 0, constants, columns);
+    }
+}
+
 /* ---- plan ---- */
 
 static ExpertLayout layout_of(const OpCall *op, const ExpertRanks *of)
 {
     ExpertLayout layout = {.task = {.room = of->room, .kind = CHANNEL_COLLECTIVE}, .experts = of->experts,
-                           .shared = of->shared, .shared_ranks = of->shared_ranks};
+                           .shared = of->shared, .shared_ranks = of->shared_ranks, .nothing = of->nothing,
+                           .copies = of->copies, .constants = of->constants};
     snprintf(layout.task.caption, sizeof layout.task.caption, "%s(%lld)", op->call.function, (long long)of->experts);
     return layout;
 }
@@ -153,6 +180,10 @@ aclnnStatus op_combine_from_experts(OpCall *op, const CombineCall *call)
             [COMBINE_WEIGHTS] = {call->weights, VIEW_READ, NULL},
             [COMBINE_ACTIVE] = {call->active, VIEW_READ, NULL},
             [COMBINE_ADDED] = {as_tokens(op, call->added, tokens, columns), VIEW_READ, NULL},
+            [COMBINE_TOKENS] = {call->tokens, VIEW_READ, NULL},
+            [COMBINE_FACTOR] = {call->factor, VIEW_READ, NULL},
+            [COMBINE_WEIGHT] = {call->weight, VIEW_READ, NULL},
+            [COMBINE_VALUE] = {call->value, VIEW_READ, NULL},
             [COMBINE_OUT] = {shown, VIEW_WRITE, NULL},
         };
         op_plan_meeting(op, us_combine_from_experts, &layout, sizeof layout, COMBINE_VIEWS, views);

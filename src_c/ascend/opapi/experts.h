@@ -10,6 +10,7 @@ typedef struct ExpertRanks {
     Room *room;
     int64_t ranks, rank, tensor_ranks, tensor_rank, shard; /* epWorldSize, epRankId, tpWorldSize, tpRankId, expertShardType */
     int64_t experts, shared, shared_ranks, batch;          /* moeExpertNum, sharedExpertNum, sharedExpertRankNum, globalBs */
+    int64_t nothing, copies, constants;                    /* zeroExpertNum, copyExpertNum, constExpertNum */
     const char *batch_name, *algorithm;
 } ExpertRanks;
 
@@ -36,8 +37,11 @@ aclnnStatus op_dispatch_to_experts(OpCall *op, const DispatchCall *call);
 typedef struct CombineCall {
     ExpertRanks ranks;
     const Operand *x, *ids, *counts, *weights, *active, *added, *out;
+    const Operand *tokens, *factor, *weight, *value; /* of experts on no rank */
     const LayerNorm *norm;
 } CombineCall;
+/* What experts on no rank need: oriX, and for constants two factors and a value (missing, shape). 561002. */
+void op_require_special_experts(OpCall *op, const CombineCall *call);
 aclnnStatus op_combine_from_experts(OpCall *op, const CombineCall *call);
 
 #endif

@@ -60,10 +60,11 @@ static View elements(const Operand *operand, int64_t begin, int64_t count)
     return count == 0 ? us_view_absent() : us_view_contiguous(data, operand->view.dtype, 1, &count);
 }
 
+/* moved: NULL where no tensor is. */
 static RankTask task_of(const OpCall *op, Room *room, const Operand *moved)
 {
     RankTask task = {.room = room, .kind = CHANNEL_COLLECTIVE};
-    snprintf(task.caption, sizeof task.caption, "%s(%s)", op->call.function, us_dtype_name(moved->view.dtype));
+    snprintf(task.caption, sizeof task.caption, "%s(%s)", op->call.function, moved != NULL ? us_dtype_name(moved->view.dtype) : "");
     return task;
 }
 
@@ -197,4 +198,23 @@ void op_all_to_all(OpCall *op, Room *room, const Operand *from, const int64_t *s
     }
     send(op, &messages);
     put_in_place(op, made, to);
+}
+
+aclnnStatus op_barrier(OpCall *op, Room *room)
+{
+    op_begin_steps(op);
+    if (!op_refused(op)) {
+        Messages messages = messages_of(op, room, NULL, 2 * room->ranks);
+        for (int32_t rank = 0; rank < room->ranks; rank++) {
+            add(op, &messages, rank, true, NULL, us_view_absent());
+            add(op, &messages, rank, false, NULL, us_view_absent());
+        }
+        send(op, &messages);
+    }
+    return op_end_steps(op);
+}
+
+aclnnStatus op_reset_buffers(OpCall *op, Room *room, bool synchronizes)
+{
+    return synchronizes ? op_barrier(op, room) : op_plan_nothing(op);
 }

@@ -14,6 +14,11 @@ static inline int64_t op_rank_count(const Room *room)
     return room != NULL ? room->ranks : 1;
 }
 
+/* A whole operator: no rank goes on before all are there. */
+aclnnStatus op_barrier(OpCall *op, Room *room);
+/* Nothing is kept between operators; `synchronizes`: a barrier. */
+aclnnStatus op_reset_buffers(OpCall *op, Room *room, bool synchronizes);
+
 /* ---- steps; all ranks give tensors of one type and, where nothing else is said, of one size ---- */
 
 /* The tensor, or a row-major copy of it. */
