@@ -129,8 +129,8 @@ static Route route_of(const ExpertLayout *layout, const View *ids)
 static int64_t first_slot(const ExpertLayout *layout, int32_t rank)
 {
     const int32_t ranks = layout->task.room->ranks;
-    return rank <= layout->shared_ranks ? rank
-                                        : layout->shared_ranks + (rank - layout->shared_ranks) * us_experts_of(layout, ranks, ranks - 1);
+    const int64_t before = rank - layout->shared_ranks; /* ranks of experts that are not shared */
+    return before <= 0 ? rank : layout->shared_ranks + before * us_experts_of(layout, ranks, ranks - 1);
 }
 
 static int64_t sent_to(const ExpertLayout *layout, const Route *route, int32_t rank)

@@ -1,6 +1,6 @@
-/* Tokens on their way to experts of other ranks, and back. The first `shared_ranks` ranks have one copy of a shared expert each,
- * which gets tokens whole; the others have equal parts of `experts`, of which a token names some. The next numbers are of experts
- * that are on no rank, and give nothing, the token itself, or a sum of it and a constant. */
+/* Tokens on their way to experts of other ranks, and back. The first `shared_ranks` ranks have one copy of a shared expert
+ * each, which every token goes to; the others have equal parts of `experts`, of which a token names some. The next numbers are
+ * of experts that are on no rank, and give nothing, the token itself, or a sum of it and a constant. */
 #ifndef UNDERSTUDY_RANKS_EXPERTS_H
 #define UNDERSTUDY_RANKS_EXPERTS_H
 
@@ -19,8 +19,8 @@ static inline int64_t us_experts_of(const ExpertLayout *layout, int32_t ranks, i
 }
 
 /* Each active token goes to the experts that it names, and to a copy of each shared one. They arrive by experts, by ranks,
- * and as they are numbered. Quantized, a token times the smooth numbers of its expert is divided by its step, the largest / 127,
- * and rounded, ties to even. */
+ * and as they are numbered. Quantized, a token times the smooth numbers of its expert is divided by its step, which is the
+ * largest / 127, and rounded, ties to even. */
 typedef struct ExpertDispatch {
     ExpertLayout layout;
     bool sums; /* numbers of tokens are added up */

@@ -53,13 +53,19 @@ LAYOUTS = [Layout(1, 4), Layout(2, 6), Layout(3, 3), Layout(4, 8), Layout(3, 4, 
 TOKENS, K = 6, 3
 
 
+def chosen(experts, seed):
+    return np.argsort(np.random.default_rng(seed).random((TOKENS, experts)))[:, :K]
+
+
 def tokens_of(layout, number, kind):
     """Of every rank: tokens, experts, a mask of either rank or none, what it says."""
-    ids = [np.argsort(np.random.default_rng(10 * number + rank).random((TOKENS, layout.experts)))[:, :K] for rank in range(layout.ranks)]
-    x = [rounded(whole((TOKENS, H), 20 * number + rank, -9, 10).astype(float), kind) for rank in range(layout.ranks)]
+    ranks = range(layout.ranks)
+    ids = [chosen(layout.experts, 10 * number + rank) for rank in ranks]
+    x = [rounded(whole((TOKENS, H), 20 * number + rank, -9, 10).astype(float), kind) for rank in ranks]
     if number % 3 == 0:
         return x, ids, [None] * layout.ranks, [np.ones((TOKENS, K), bool)] * layout.ranks
-    masks = [whole((TOKENS, K) if number % 3 == 1 else TOKENS, 30 * number + rank, 0, 2).astype(bool) for rank in range(layout.ranks)]
+    shape = (TOKENS, K) if number % 3 == 1 else TOKENS
+    masks = [whole(shape, 30 * number + rank, 0, 2).astype(bool) for rank in ranks]
     return x, ids, masks, [mask if mask.ndim == 2 else np.repeat(mask[:, None], K, 1) for mask in masks]
 
 
@@ -70,11 +76,14 @@ def dispatch(rank, layout, version, x, ids, mask, weights, kind, quantized=False
     rows = layout.room(rank.rank, *ids.shape) + (0 if rank.rank < layout.shared_ranks else 1)
     order = empty((ids.size if version == 1 else rows * ORIGIN,), "I32")
     given = {
-        "x": tensor(x, kind, "gaps"), "expertIds": tensor(ids, "I32"), f"scales{optional}": None if smooth is None else tensor(smooth),
+        "x": tensor(x, kind, "gaps"), "expertIds": tensor(ids, "I32"),
+        f"scales{optional}": None if smooth is None else tensor(smooth),
         f"xActiveMask{optional}": None if mask is None else tensor(mask, "B"), f"expertScales{optional}": tensor(weights),
         "quantMode": 2 if quantized else 0, "expertTokenNumsType": 0 if sums else 1,
-        f"expandX{last}": empty((rows, H), "I8" if quantized else kind), f"dynamicScales{last}": empty((rows,)) if quantized else None,
-        "expandIdx" if version == 1 else "assistInfoForCombineOut": order, f"expertTokenNums{last}": empty((layout.own(rank.rank),), "I64"),
+        f"expandX{last}": empty((rows, H), "I8" if quantized else kind),
+        f"dynamicScales{last}": empty((rows,)) if quantized else None,
+        "expandIdx" if version == 1 else "assistInfoForCombineOut": order,
+        f"expertTokenNums{last}": empty((layout.own(rank.rank),), "I64"),
         f"epRecvCounts{last}": empty((layout.own(rank.rank) * layout.ranks + 3,), "I32"), f"tpRecvCounts{last}": None,
         f"expandScales{last}": empty((rows,)),
     } | ({} if version == 1 else {"commAlg": None}) | (special or {})  # fmt: skip
@@ -86,12 +95,13 @@ def combine(rank, layout, version, rows, ids, mask, counts, weights, kind, share
     unused = ("tpSendCounts", "activationScale", "weightScale", "groupList", "expandScales")
     given = {f"{name}{optional}": None for name in unused} | {
         "expandX": tensor(rows, kind, "gaps"), "expertIds": tensor(ids, "I32"), "epSendCounts": tensor(counts, "I32"),
-        "expandIdx" if version == 1 else "assistInfoForCombine": empty((ids.size if version == 1 else len(rows) * ORIGIN,), "I32"),
+        "expandIdx" if version == 1 else "assistInfoForCombine": empty((max(ids.size, len(rows) * ORIGIN),), "I32"),
         "expertScales": tensor(weights), f"xActiveMask{optional}": None if mask is None else tensor(mask, "B"),
         "outDtype": 0, "commQuantMode": 0, "groupListType": 0,
     } | ({} if version == 1 else {"commAlg": "fullmesh", "sharedExpertXOptional": shared})  # fmt: skip
     more = more or {"x" if version == 1 else "xOut": empty((TOKENS, H), kind, "gaps")}
-    return call(f"MoeDistributeCombine{name or ('' if version == 1 else f'V{version}')}", stream=rank.stream, **given, **more, **layout.attributes(rank))
+    name = name or ("" if version == 1 else f"V{version}")
+    return call(f"MoeDistributeCombine{name}", stream=rank.stream, **given, **more, **layout.attributes(rank))
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16"])
@@ -192,7 +202,7 @@ def test_experts_on_no_rank(ranks, norm):
 
     def body(rank):
         at, all_experts = rank.rank, layout.experts + 6
-        ids = [np.argsort(np.random.default_rng(5 + other).random((TOKENS, all_experts)))[:, :K] for other in range(ranks)]
+        ids = [chosen(all_experts, 5 + other) for other in range(ranks)]
         masks = [whole((TOKENS, K), 7 + other, 0, 4) > 0 for other in range(ranks)]
         x = [rounded(whole((TOKENS, H), 20 + other, -9, 10).astype(float), kind) for other in range(ranks)]
         weights = 2.0 ** whole((TOKENS, K), 50, -2, 2)
@@ -211,13 +221,14 @@ def test_experts_on_no_rank(ranks, norm):
                      else first[number - 1] * original[token] + second[number - 1] * value[number - 1])  # fmt: skip
             expected[token] += weights[token, k] * gives
         if not norm:
-            out = combine(rank, layout, 3, rows, ids[at], masks[at], counts, weights, kind, None, "", xOut=empty((TOKENS, H), kind), **given)
+            out = combine(rank, layout, 3, rows, ids[at], masks[at], counts, weights, kind, xOut=empty((TOKENS, H), kind),
+                          **given)  # fmt: skip
             assert np.array_equal(out, rounded(expected, kind))
             return
         residual, gamma = drawn((TOKENS, 1, H), 90 + at, kind), drawn((H,), 91, kind)
         y, _, out = combine(
-            rank, layout, 3, rows, ids[at], masks[at], counts, weights, kind, None, "AddRmsNormV2", residualX=tensor(residual, kind),
-            gamma=tensor(gamma, kind), normEps=0.125, yOut=empty((TOKENS, 1, H), kind), rstdOut=empty((TOKENS, 1, 1)),
+            rank, layout, 3, rows, ids[at], masks[at], counts, weights, kind, None, "AddRmsNormV2", gamma=tensor(gamma, kind),
+            residualX=tensor(residual, kind), normEps=0.125, yOut=empty((TOKENS, 1, H), kind), rstdOut=empty((TOKENS, 1, 1)),
             xOut=empty((TOKENS, 1, H), kind), **given)  # fmt: skip
         total = rounded(expected, kind)[:, None] + residual
         assert np.array_equal(out, rounded(np.float32(total), kind))

@@ -5,6 +5,7 @@ Where a result is to be exact, numbers are small integers whose sums every type 
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -490,8 +491,6 @@ def test_an_operator_that_is_queued_keeps_its_communicator():
             go()
         ok(lib.aclrtSynchronizeStream(rank.stream))
         assert np.array_equal(out.values(), 2 * np.eye(2))
-
-    import threading
 
     ranks_met = threading.Barrier(2, timeout=60)
     on_all(2, body, "keeps")

@@ -69,8 +69,8 @@ void op_require_expert_tokens(OpCall *op, const ExpertRanks *of, int64_t columns
                ids->name, op_shape_text(op, ids));
     op_require(op, k > 0 && k <= CHOICE_LIMIT && k <= experts, ids->name, "experts", TILING,
                "%s is %s: a token has 1 to 16 of %lld experts", ids->name, op_shape_text(op, ids), (long long)experts);
-    op_require(op, later ? columns >= 1024 && columns <= 8192 : columns > 0 && columns <= 10240 && columns % 32 == 0, tokens->name,
-               "columns", TILING, "%s is %s: H is %s", tokens->name, op_shape_text(op, tokens),
+    const bool fits = later ? columns >= 1024 && columns <= 8192 : columns > 0 && columns <= 10240 && columns % 32 == 0;
+    op_require(op, fits, tokens->name, "columns", TILING, "%s is %s: H is %s", tokens->name, op_shape_text(op, tokens),
                later ? "1024 to 8192" : "a multiple of 32 up to 10240");
     op_require(op, op_elements(tokens) == op_times(count, columns), tokens->name, "shape", TILING, "%s is %s, %s is %s",
                tokens->name, op_shape_text(op, tokens), ids->name, op_shape_text(op, ids));

@@ -58,7 +58,8 @@ static void require_shared(OpCall *op, const RankGroups *of)
     require_matrix(op, of->mm_y, op_size(of->mm_x, 0), width);
 }
 
-void op_require_rank_groups(OpCall *op, const RankGroups *of, int64_t ranks, int64_t experts, int64_t all, const Operand *tokens)
+void op_require_rank_groups(OpCall *op, const RankGroups *of, int64_t ranks, int64_t experts, int64_t all,
+                            const Operand *tokens)
 {
     if (op_refused(op)) {
         return;

@@ -18,7 +18,8 @@ typedef struct RankGroups {
 
 /* The most experts of a rank and of all, the rows of `tokens` (rows), sizes, and what the counts say: the rules stand on the
  * pages. */
-void op_require_rank_groups(OpCall *op, const RankGroups *of, int64_t ranks, int64_t experts, int64_t all, const Operand *tokens);
+void op_require_rank_groups(OpCall *op, const RankGroups *of, int64_t ranks, int64_t experts, int64_t all,
+                            const Operand *tokens);
 /* Rows that arrive, rank by rank, are put in groups and multiplied. */
 aclnnStatus op_all_to_all_grouped_matmul(OpCall *op, const RankGroups *of);
 /* Rows in groups are multiplied, and leave rank by rank. */

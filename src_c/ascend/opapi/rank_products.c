@@ -60,7 +60,7 @@ int64_t op_weight_columns(const Operand *weight)
 
 bool op_is_row(const Operand *line, int64_t n)
 {
-    return !op_given(line) || (op_size(line, -1) == n && (line->view.rank == 1 || (line->view.rank == 2 && line->view.shape[0] == 1)));
+    return !op_given(line) || (op_elements(line) == n && op_size(line, -1) == n);
 }
 
 /* ---- a rank's product ---- */

@@ -64,7 +64,8 @@ static View elements(const Operand *operand, int64_t begin, int64_t count)
 static RankTask task_of(const OpCall *op, Room *room, const Operand *moved)
 {
     RankTask task = {.room = room, .kind = CHANNEL_COLLECTIVE};
-    snprintf(task.caption, sizeof task.caption, "%s(%s)", op->call.function, moved != NULL ? us_dtype_name(moved->view.dtype) : "");
+    const char *type = moved != NULL ? us_dtype_name(moved->view.dtype) : "";
+    snprintf(task.caption, sizeof task.caption, "%s(%s)", op->call.function, type);
     return task;
 }
 
