@@ -2,6 +2,7 @@
 
 Where a result is to be exact, numbers are small integers whose sums every type holds."""
 
+import math
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from understudy.ascend import ffi, lib
 
 from tests.ascend.blocks import blocked
 from tests.ascend.calling import call, drawn, empty, packed, refusal, rounded, tensor, whole
-from tests.ascend.test_hccl_operations import SUM, on_all, status_and_text
+from tests.ascend.test_hccl_operations import SUM, Rank, on_all, root_info, status_and_text
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend.pages import KINDS as KINDS_OF
 from tests.conformance.verdicts import require_status as ok
@@ -400,6 +401,94 @@ def test_experts_send_their_products_back(ranks, kind):
             assert beside_product is None or np.array_equal(found[1], beside_product)
 
     on_all(ranks, body, "experts")
+
+
+# ---- batches between ranks with other experts and ranks with other parts ----
+
+
+def two_groups(experts, parts, body):
+    """Threads that are in two communicators: rank = part * experts + place among those with other experts."""
+    roots = [root_info() for _ in range(experts + parts)]
+
+    def work(rank):
+        part, place = divmod(rank.rank, experts)
+        of_experts = Rank(experts, place, roots[part], name=f"experts {rank.rank}")
+        of_parts = Rank(parts, part, roots[parts + place], name=f"parts {rank.rank}")
+        groups = {"groupEp": f"experts {rank.rank}", "groupTp": f"parts {rank.rank}"}
+        body(rank, place, part, groups | {"epWorldSize": experts, "tpWorldSize": parts})
+        ok(lib.aclrtSynchronizeStream(rank.stream))
+        of_experts.end()
+        of_parts.end()
+
+    on_all(experts * parts, work, "both")
+
+
+def bias_for(number, kind, own, n, seed):
+    if number % 2 == 0:
+        return None, np.zeros((own, 1, n))
+    values = small((own, 1, n), seed, kind, 3)
+    return tensor(values if number % 4 == 1 else values[:, 0], "F32" if kind == "BF16" else kind), values
+
+
+ACTIVATIONS = [lambda v: v, lambda v: 0.5 * v * (1 + np.vectorize(math.erf)(v / math.sqrt(2))), lambda v: v / (1 + np.exp(-v)),
+               lambda v: np.maximum(v, 0), lambda v: v / (1 + np.exp(-1.702 * np.abs(v))) * np.exp(0.851 * (v - np.abs(v)))]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("experts", "parts"), [(1, 1), (2, 1), (1, 2), (2, 2), (3, 2)])
+def test_batches_are_gathered_and_multiplied(experts, parts, kind):
+    def body(rank, place, part, groups):
+        for number in range(10):
+            shard, activation, own, rows, columns, n = number % 2, number % 5, 2, 3, 4, (5, 1)[number % 2]
+            # What every part of every rank has: [experts of all, rows, columns].
+            x = [[small((own * experts, rows, columns), 100 * p + e, kind) for e in range(experts)] for p in range(parts)]
+            arrived = [[x[p][e][place * own : (place + 1) * own] for e in range(experts)] for p in range(parts)]
+            if shard == 0:
+                gathered = np.concatenate([np.concatenate([arrived[p][e] for p in range(parts)], 2) for e in range(experts)], 1)
+            else:
+                gathered = np.concatenate([arrived[p][e] for e in range(experts) for p in range(parts)], 1)
+            weight = small((own, gathered.shape[2], n), 7 + rank.rank, kind)
+            bias, added = bias_for(number, kind, own, n, 9)
+            product, layout = gathered @ weight + added, ("row-major", "reversed", "gaps")[number % 3]
+            wanted, kept = number % 3 > 0, activation and number % 4 > 1
+            found = call(
+                "AlltoAllAllGatherBatchMatMul", stream=rank.stream, x=tensor(x[part][place], kind, layout), biasOptional=bias,
+                weight=tensor(weight, kind, layout), xShardType=shard, actType=activation, y1Out=empty(product.shape, kind, layout),
+                y2OutOptional=empty(gathered.shape, kind, layout) if wanted else None,
+                y3OutOptional=empty(product.shape, kind) if kept else None, **groups)  # fmt: skip
+            found = list(found) if isinstance(found, tuple) else [found]
+            result = ACTIVATIONS[activation](product)
+            np.testing.assert_allclose(found.pop(0), result, rtol=1.01 * ROUNDING[kind], atol=1e-6)
+            assert not wanted or np.array_equal(found.pop(0), gathered)
+            assert not kept or np.array_equal(found.pop(0), product)
+
+    two_groups(experts, parts, body)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("experts", "parts"), [(1, 1), (2, 1), (1, 2), (2, 2), (3, 2)])
+def test_batches_are_multiplied_and_scattered(experts, parts, kind):
+    def body(rank, place, part, groups):
+        for number in range(4):
+            shard, own, rows, columns, k = number % 2, 2, 3, 4, (5, 1)[number % 2]
+            pieces, width = experts * (parts if shard else 1), columns * (1 if shard else parts)
+            x = [[small((own, pieces * rows, k), 100 * p + e, kind) for e in range(experts)] for p in range(parts)]
+            weight = [[small((own, k, width), 500 + 100 * p + e, kind) for e in range(experts)] for p in range(parts)]
+            biases = [bias_for(number, kind, own, columns, 9 + 10 * e + part) for e in range(experts)]
+            result = []
+            for e in range(experts):  # of the experts of each rank
+                summed = sum(x[p][e] @ weight[p][e] for p in range(parts))
+                at = (place * parts + part) if shard else place
+                mine = summed[:, at * rows : (at + 1) * rows, slice(None) if shard else slice(part * columns, (part + 1) * columns)]
+                result.append(mine + biases[e][1])
+            layout = ("row-major", "gaps")[number % 2]
+            found = call(
+                "BatchMatMulReduceScatterAlltoAll", stream=rank.stream, x=tensor(x[part][place], kind, layout),
+                weight=tensor(weight[part][place], kind, "reversed"), biasOptional=biases[place][0], yShardType=shard,
+                out=empty((own * experts, rows, columns), kind, layout), **groups)  # fmt: skip
+            assert np.array_equal(found, np.concatenate(result)), number
+
+    two_groups(experts, parts, body)
 
 
 # ---- barriers ----

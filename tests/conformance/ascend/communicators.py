@@ -8,7 +8,7 @@ from understudy.ascend import ffi, lib
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.verdicts import require_status as ok
 
-RANKS = {"one rank": 1, "two ranks": 2}  # all of them of device 0 and of this process
+RANKS = {"one rank": 1, "another rank": 1, "two ranks": 2}  # all of them of device 0 and of this process
 
 
 def configured(**fields):
