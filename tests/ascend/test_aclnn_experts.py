@@ -1,5 +1,9 @@
 """Tokens that go to experts of other ranks, and back, against NumPy: a thread for each rank."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,6 +11,7 @@ from tests.ascend.calling import call, drawn, empty, rounded, tensor, whole
 from tests.ascend.test_aclnn_ranks import ROUNDING, end_failed, group_of, plan
 from tests.ascend.test_hccl_operations import on_all, status_and_text
 from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.harness import last_rule
 
 H = 32
 ORIGIN = 128
@@ -259,3 +264,25 @@ def test_an_expert_that_there_is_not_is_told_to_all():
     results = on_all(2, body, "missing")
     assert all(status != 0 for status, _ in results)
     assert all("expertIds[3, 0] is 4; there are 4 experts" in text for _, text in results), results
+
+
+LATER = """
+from tests.ascend import test_aclnn_experts as t
+from tests.ascend.test_hccl_operations import on_all
+def body(rank):
+    for columns in (1024, 992, 8224):
+        t.H = columns
+        layout, ones = t.Layout(1, 4), t.np.ones
+        try:
+            t.dispatch(rank, layout, 2, ones((2, columns)), t.np.array([[0, 1], [2, 3]]), None, ones((2, 2)), "F16")
+            assert columns == 1024
+        except AssertionError:
+            assert columns != 1024 and t.last_rule() == "aclnnMoeDistributeDispatchV2/x/columns", t.last_rule()
+on_all(1, body, "later")
+"""
+
+
+def test_the_later_product_has_longer_tokens():
+    done = subprocess.run([sys.executable, "-c", LATER], env={**os.environ, "UNDERSTUDY_SOC": "Ascend910_93"},
+                          capture_output=True, text=True, timeout=200)  # fmt: skip
+    assert done.returncode == 0, done.stderr
