@@ -1,6 +1,7 @@
 #include "launch/launch.h"
 
 #include "device/check.h"
+#include "device/graph.h"
 #include "launch/blocks.h"
 #include "launch/view_check.h"
 #include "report/trace.h"
@@ -160,6 +161,11 @@ static bool reach_of(const View *view, Use *use)
     return true;
 }
 
+static bool is_of_device(ViewAccess access)
+{
+    return (access & VIEW_READ_WRITE) != 0;
+}
+
 static bool is_used(const View *view)
 {
     return !us_view_is_absent(view) && !us_view_is_empty(view);
@@ -262,7 +268,7 @@ static void open_piece(void *context, int64_t piece)
     const int32_t begin = (int32_t)piece * PIECE_VIEWS, left = task->view_count - begin;
     for (int32_t i = begin; i < begin + (left < PIECE_VIEWS ? left : PIECE_VIEWS); i++) {
         unpack_view(launch, i);
-        if (task->access[i] == VIEW_RESULT || open_view(launch->device, &launch->views[i], task->names[i], NULL)) {
+        if (!is_of_device(task->access[i]) || open_view(launch->device, &launch->views[i], task->names[i], NULL)) {
             continue;
         }
         int32_t first = atomic_load_explicit(&opening->refused, memory_order_relaxed);
@@ -348,7 +354,7 @@ static bool find_uses(const LaunchTask *task, Use **uses, size_t *count)
     }
     for (int32_t i = 0; i < task->view_count && *uses != NULL; i++) {
         Use *use = *uses + *count;
-        if (task->access[i] != VIEW_RESULT && is_used(task->views[i]) && reach_of(task->views[i], use)) {
+        if (is_of_device(task->access[i]) && is_used(task->views[i]) && reach_of(task->views[i], use)) {
             use->writes = (task->access[i] & VIEW_WRITE) != 0;
             describe_gaps(task->views[i], use);
             ++*count;
@@ -414,6 +420,10 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
 bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
 {
     QueuedLaunch *queued = copy_task(task, stream->context->device);
+    if (task->take != NULL) {
+        void *attributes = (void *)(queued != NULL ? &queued->task : task)->attributes;
+        task->take(attributes, us_capture_status(stream, NULL) != CAPTURE_NONE);
+    }
     if (queued == NULL) {
         if (task->release != NULL) {
             task->release((void *)task->attributes, false);

@@ -12,6 +12,7 @@ typedef enum ViewAccess {
     VIEW_WRITE = 2,
     VIEW_READ_WRITE = 3,
     VIEW_RESULT = 4, /* no device memory: a LaunchResult that the kernel leaves for LaunchTask.finish */
+    VIEW_TEMPORARY = 8, /* no device memory: `data` is a place in memory that the kernel takes itself */
 } ViewAccess;
 
 /* ---- in full: any number of views, attributes of any size --------------------------------------------------------- */
@@ -36,7 +37,9 @@ typedef struct LaunchTask {
     void (*finish)(void *argument, const LaunchResult *result);
     void *finish_arguments[LAUNCH_RESULT_LIMIT];
     int32_t result_count;
-    /* When the queue gives up its copy of the attributes, or never took it; NULL: nothing to do. */
+    /* When a queue takes its copy of the attributes, and when it gives it up; without memory for a copy, with these here.
+     * NULL: nothing to do. */
+    void (*take)(void *attributes, bool recorded);
     void (*release)(void *attributes, bool ran);
 } LaunchTask;
 

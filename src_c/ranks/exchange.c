@@ -237,25 +237,33 @@ KernelStatus us_exchange(Room *room, ChannelKind kind, Transfer *transfers, int3
 
 /* ---- tasks ---- */
 
-void us_rank_task_queue(RankTask *task, ChannelKind kind, bool recorded)
+void us_rank_task_take(void *attributes, bool recorded)
 {
+    RankTask *task = attributes;
     Room *room = task->room;
     us_room_hold(room);
     task->turn = NO_TURN;
     if (!recorded) {
-        task->turn = kind == CHANNEL_COLLECTIVE ? draw(&room->collective) : 0;
+        task->turn = task->kind == CHANNEL_COLLECTIVE ? draw(&room->collective) : 0;
         atomic_fetch_add(&room->busy, 1);
+    }
+}
+
+void us_rank_task_drop(const RankTask *task)
+{
+    Explanation why;
+    us_explain(&why, "%.*s: it was dropped before it ran", CAPTION_BYTES, task->caption);
+    us_room_fail(task->room, why.text);
+    if (task->turn != NO_TURN) {
+        atomic_fetch_sub(&task->room->busy, 1);
     }
 }
 
 void us_rank_task_release(void *attributes, bool ran)
 {
-    RankTask *task = attributes;
+    const RankTask *task = attributes;
     if (!ran && task->turn != NO_TURN) {
-        Explanation why;
-        us_explain(&why, "%.*s: it was dropped before it ran", CAPTION_BYTES, task->caption);
-        us_room_fail(task->room, why.text);
-        atomic_fetch_sub(&task->room->busy, 1);
+        us_rank_task_drop(task);
     }
     us_room_let_go(task->room);
 }
@@ -280,10 +288,11 @@ static KernelStatus await_turn(const RankTask *task, uint64_t turn)
     Explanation why = {""};
     for (;;) {
         const uint32_t changes = atomic_load(&bell->changes);
-        if (atomic_load(&room->collective.served) == turn) {
+        const bool left = us_room_has_lost(room, room->rank, false, &why); /* the operator was planned before */
+        if (!left && atomic_load(&room->collective.served) == turn) {
             return KERNEL_OK;
         }
-        if (us_room_has_failed(room, &why) || !wait_for_bell(&wait, changes, &why)) {
+        if (left || us_room_has_failed(room, &why) || !wait_for_bell(&wait, changes, &why)) {
             return fail(room, task->caption, &why, wait.late);
         }
     }
@@ -357,7 +366,7 @@ static KernelStatus move_views(const View *views, const Exchange *exchange)
     }
     KernelStatus status = copy_own(views, exchange);
     if (status == KERNEL_OK && count > 0) {
-        status = us_exchange(exchange->task.room, exchange->kind, transfers, count);
+        status = us_exchange(exchange->task.room, exchange->task.kind, transfers, count);
     }
     us_scratch_give_back(transfers);
     return status;
@@ -367,7 +376,7 @@ KernelStatus us_exchange_views(const View *views, const void *attributes)
 {
     const Exchange *exchange = attributes;
     KernelStatus status = KERNEL_OK;
-    if (exchange->kind == CHANNEL_DIRECT) {
+    if (exchange->task.kind == CHANNEL_DIRECT) {
         begin_task(&exchange->task);
         status = move_views(views, exchange);
         end_task(&exchange->task);

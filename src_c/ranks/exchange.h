@@ -34,14 +34,17 @@ KernelStatus us_exchange(Room *room, ChannelKind kind, Transfer *transfers, int3
  * those that a graph has recorded, which run many times, when they run. */
 typedef struct RankTask {
     Room *room;
+    ChannelKind kind;
     uint64_t turn; /* of collective operations; NO_TURN: recorded */
     char caption[CAPTION_BYTES];
 } RankTask;
 #define NO_TURN UINT64_MAX
 
-/* For a task that is about to be queued: takes its turn and counts it. */
-void us_rank_task_queue(RankTask *task, ChannelKind kind, bool recorded);
-/* LaunchTask.release: a task that never ran leaves the other ranks waiting, so they are told. */
+/* LaunchTask.take: takes the task's turn and counts it. */
+void us_rank_task_take(void *attributes, bool recorded);
+/* A task that never runs leaves the other ranks waiting, so they are told. */
+void us_rank_task_drop(const RankTask *task);
+/* LaunchTask.release. */
 void us_rank_task_release(void *attributes, bool ran);
 uint64_t us_direct_turn(Room *room, int32_t peer, bool sends);
 
@@ -58,7 +61,6 @@ typedef struct ExchangeItem {
 
 typedef struct Exchange {
     RankTask task;
-    ChannelKind kind;
     int32_t count;
     ExchangeItem items[];
 } Exchange;

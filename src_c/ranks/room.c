@@ -1,5 +1,6 @@
 #include "ranks/room.h"
 
+#include "ranks/names.h"
 #include "report/trace.h"
 
 #include <stdlib.h>
@@ -154,6 +155,7 @@ bool us_room_gather(Room *room, int64_t nanoseconds, bool *late, Explanation *wh
 
 void us_room_leave(Room *room)
 {
+    us_room_forget_name(room);
     atomic_store(&us_room_bell(room, room->rank)->flag, LEFT);
     us_room_ring_all(room);
 }

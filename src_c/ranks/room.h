@@ -42,6 +42,9 @@ typedef struct Room {
     Turns direct[RANK_LIMIT][2]; /* by the other rank; received, sent */
     pthread_mutex_t lock;        /* of the next */
     Explanation failure;         /* why no operation can run any more; empty: none */
+    char name[128];              /* ranks/names.h, as what follows */
+    const void *owner;
+    struct Room *next;
 } Room;
 
 /* Opens a room and offers it. EXHAUSTED: no memory, thread or file descriptor. */

@@ -101,8 +101,8 @@ def whole(shape, seed: int, low: int = -128, high: int = 128) -> numpy.ndarray:
     return random(seed).integers(low, high, shape)
 
 
-def call(name: str, **arguments):
-    """Runs `aclnn<name>`, which must succeed: tensors are Tensors, lists of tensors lists of them, NULL is None, scalars and
+def call(name: str, stream=support.ffi.NULL, **arguments):
+    """Runs `aclnn<name>`, which must succeed, on a stream: tensors are Tensors, lists of tensors lists of them, NULL is None, scalars and
     arrays plain values. What was written, in the prototype's order: one array, or a tuple of arrays and lists of arrays."""
     entry = pages.operators()[name]
     parameters = entry["parameters"]
@@ -116,7 +116,7 @@ def call(name: str, **arguments):
             handles.append(value if value is not None else support.ffi.NULL)
         else:
             handles.append(pages.made(parameter, value))
-    support.run(entry["function"], *map(pages.handle_of, handles))
+    support.run(entry["function"], *map(pages.handle_of, handles), stream=stream)
     written = [arguments[p["name"]] for p in parameters if p["written"] and arguments[p["name"]] is not None]
     results = [[one.values() for one in item] if isinstance(item, list) else item.values() for item in written]
     return results[0] if len(results) == 1 else tuple(results)

@@ -16,6 +16,7 @@ import numpy
 import pytest
 from understudy.ascend import ffi, lib
 
+from tests.conformance.ascend.communicators import configured
 from tests.conformance.verdicts import require_status as ok
 
 TYPES = {
@@ -33,11 +34,11 @@ COUNTS = (0, 1, 7, 1009, 70001)
 class Rank:
     """What a rank's thread has: its number, its communicator, a stream, and arrays in device memory."""
 
-    def __init__(self, ranks: int, rank: int, root, device: int = 0):
+    def __init__(self, ranks: int, rank: int, root, device: int = 0, name: str = ""):
         self.ranks, self.rank, self.arrays = ranks, rank, []
         ok(lib.aclrtSetDevice(device))
         comm, stream = ffi.new("HcclComm *"), ffi.new("aclrtStream *")
-        ok(lib.HcclCommInitRootInfo(ranks, root, rank, comm))
+        ok(lib.HcclCommInitRootInfoConfig(ranks, root, rank, configured(hcclCommName=name.encode()), comm))
         ok(lib.aclrtCreateStream(stream))
         self.comm, self.stream = comm[0], stream[0]
 
@@ -77,17 +78,20 @@ def root_info():
     return made
 
 
-def on_all(ranks: int, body) -> list:
-    """Runs `body` on a thread for each rank; what it gives, by rank."""
+def on_all(ranks: int, body, name: str = "") -> list:
+    """Runs `body` on a thread for each rank; what it gives, by rank. With a name, each rank's communicator has its own."""
     root, results, errors = root_info(), [None] * ranks, []
 
     def work(number: int) -> None:
+        rank = None
         try:
-            rank = Rank(ranks, number, root)
+            rank = Rank(ranks, number, root, name=name and f"{name} {number}")
             results[number] = body(rank)
             rank.end()
         except BaseException as error:  # noqa: BLE001 - shown by the main thread
             errors.append((number, error))
+            if rank is not None:
+                lib.HcclCommDestroy(rank.comm)  # the others need not wait for it
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(ranks)]
     for thread in threads:

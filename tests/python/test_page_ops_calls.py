@@ -6,7 +6,7 @@ import pytest
 
 from understudy.ascend import operator_text, ops, page_ops
 
-from tests.conformance.ascend import pages
+from tests.conformance.ascend import communicators, pages
 
 NUMPY = {kind: numpy.dtype(name) for kind, name in operator_text.TYPES.items()}
 
@@ -19,6 +19,8 @@ def array_of(spec: pages.Shaped) -> numpy.ndarray:
 def argument(parameter: dict, value):
     if parameter["kind"] == "S" and isinstance(value, list):  # a type, a number
         return NUMPY[value[0]].type(value[1])
+    if parameter["kind"] == "str":
+        communicators.be_there(value)
     if value is None or parameter["kind"] not in operator_text.TENSORS:
         return NUMPY[value] if parameter["kind"] == "dt" and value in NUMPY else value
     if parameter["kind"] == "T":

@@ -445,6 +445,18 @@ def product_of_integers(a, b, turned_a, turned_b):
 
 
 @shape_function
+def rows_of_experts(counts, weight, turned):
+    """As many as are counted, as long as the experts' weights say."""
+    return (sum(counts), weight[-2 if turned else -1])
+
+
+@shape_function
+def rows_times(x, weight, turned):
+    """None: there is no x."""
+    return None if x is None else (x[0], weight[0 if turned else 1])
+
+
+@shape_function
 def packed_signs(shape, rows):
     return (rows, (shape[0] + 7) // 8 // rows)
 

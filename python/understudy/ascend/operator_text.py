@@ -100,8 +100,9 @@ def takes_shape(entry: dict) -> bool:
 
 
 def has_function(entry: dict) -> bool:
-    """The first function comes from the page, and the outputs' shapes are known."""
-    return bool(entry["planned"]) and all(shape_rule(entry, p["name"]) for p in entry["parameters"] if is_result(p))
+    """The first function comes from the page, there are outputs, and their shapes are known."""
+    outputs = [p for p in entry["parameters"] if p["written"]]
+    return bool(entry["planned"] and outputs) and all(shape_rule(entry, p["name"]) for p in outputs if is_result(p))
 
 
 def results(entry: dict) -> list[dict]:

@@ -293,7 +293,8 @@ def _call(entry: dict, values: dict, out_dtype, out_shape):
             elif parameter["updated"]:
                 output = _changed(op, parameter, arrays.get(name))
             else:
-                shape = sizes[name] = _shape(entry, parameter, sizes, arrays) if out_shape is None else out_shape
+                only_caller_knows = text.shape_rule(entry, name) == "given"
+                shape = sizes[name] = out_shape if only_caller_knows else _shape(entry, parameter, sizes, arrays)
                 types = _types(entry, name, None if outputs else out_dtype, results[min(len(outputs), len(results) - 1)])
                 if parameter["kind"] == "T" and _has_eights(entry, name, types[0]):
                     shape = (*shape[:-1], shape[-1] // 8)

@@ -72,6 +72,11 @@ void *executor_take(Executor *executor, size_t size)
 void executor_release(void *executor)
 {
     ExecutorMemory *block = executor != NULL ? ((Executor *)executor)->memory : NULL;
+    for (int i = 0; executor != NULL && i < ROOM_LIMIT; i++) {
+        if (((Executor *)executor)->rooms[i] != NULL) {
+            us_room_let_go(((Executor *)executor)->rooms[i]);
+        }
+    }
     while (block != NULL) {
         ExecutorMemory *next = block->next;
         us_block_give(block, sizeof *block + block->size);

@@ -5,6 +5,7 @@
 
 #include "ascend/common/objects.h"
 #include "launch/launch.h"
+#include "ranks/room.h"
 
 /* A tensor of the call, in the order of the header; also those that were not given, and each tensor of a list. */
 typedef struct Operand {
@@ -15,6 +16,7 @@ typedef struct Operand {
     aclDataType dtype;
     aclFormat format;
     bool unbound;             /* its storage shape does not bound its view */
+    bool temporary;           /* no tensor: what one step leaves for another (op_steps.h) */
     int64_t offset;           /* elements from the tensor's address to view.data */
     const Shape *storage;     /* while the first function runs */
     const View *blocks;       /* not NULL: the kernel gets a copy of this view, row-major, which `view` shows, */
@@ -26,6 +28,7 @@ typedef struct Operand {
 
 typedef struct ExecutorMemory ExecutorMemory;
 
+enum { ROOM_LIMIT = 2 };
 typedef struct Executor {
     const char *function;
     bool repeatable;
@@ -35,6 +38,7 @@ typedef struct Executor {
     LaunchTask task;          /* kernel NULL: nothing to do */
     View **views;             /* the task's: operands' own, or others of this executor's memory */
     const Operand **view_operands; /* which operand each view shows; NULL: none */
+    Room *rooms[ROOM_LIMIT]; /* where the call meets other ranks: held */
 } Executor;
 
 Executor *executor_create(const char *function); /* NULL: no memory */

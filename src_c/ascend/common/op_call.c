@@ -3,6 +3,7 @@
 
 #include "ascend/common/op_memory.h"
 #include "ascend/common/op_dump.h"
+#include "ascend/common/op_steps.h"
 #include "device/check.h"
 #include "device/graph.h"
 #include "kernels/move/copies.h"
@@ -64,6 +65,9 @@ static uint64_t workspace_wanted(const Executor *executor)
 
 static aclnnStatus hand_over(OpCall *op)
 {
+    if (op->steps.begun) {
+        return op->call.status;
+    }
     if (!op_refused(op)) {
         aclOpExecutor *handle = us_handle_create(HANDLE_EXECUTOR, op->executor);
         op_require(op, handle != NULL, "executor", "exhausted", ACLNN_ERR_INNER_CREATE_EXECUTOR,
@@ -100,15 +104,6 @@ static void require_operands_inside(OpCall *op, int32_t count, const PlannedView
         require_inside_storage(op, operand);
     }
 }
-
-/* What is behind op_plan_views. */
-typedef struct Planned {
-    Kernel *kernel;
-    const void *attributes;
-    size_t size;
-    int32_t count;
-    const PlannedView *views;
-} Planned;
 
 static bool is_in_blocks(const PlannedView *planned)
 {
@@ -174,8 +169,12 @@ static View *view_of(OpCall *op, const PlannedView *planned)
     return view;
 }
 
-static aclnnStatus plan_whole(OpCall *op, Planned plan)
+aclnnStatus op_plan_whole(OpCall *op, Planned plan)
 {
+    if (op->steps.begun) {
+        op_add_step(op, plan);
+        return op->call.status;
+    }
     const int32_t count = plan.count;
     const size_t size = plan.size;
     const PlannedView *planned = plan.views;
@@ -194,7 +193,7 @@ static aclnnStatus plan_whole(OpCall *op, Planned plan)
         views[i] = view_of(op, &planned[i]);
         names[i] = operand != NULL ? operand->name : "";
         access[i] = planned[i].access;
-        operands[i] = operand != NULL && operand->given != NULL ? operand->given : operand;
+        operands[i] = access[i] == VIEW_TEMPORARY ? NULL : operand != NULL && operand->given != NULL ? operand->given : operand;
     }
     for (int32_t i = count; i < count + results; i++) {
         views[i] = view_of(op, &(PlannedView){0});
@@ -221,7 +220,7 @@ aclnnStatus op_plan_views(OpCall *op, Kernel *kernel, const void *attributes, si
                           const PlannedView *planned)
 {
     require_operands_inside(op, count, planned);
-    return plan_whole(op, with_copies(op, (Planned){kernel, attributes, size, count, planned}));
+    return op_plan_whole(op, with_copies(op, (Planned){kernel, attributes, size, count, planned}));
 }
 
 aclnnStatus op_plan(OpCall *op, Kernel *kernel, const void *attributes, size_t size)

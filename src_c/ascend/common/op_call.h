@@ -20,6 +20,14 @@
 #include "report/report.h"
 #include "tensor/number.h"
 
+/* Kernels that are planned one after another: op_steps.h. */
+typedef struct OpSteps {
+    bool begun, meets;
+    struct OpStep *first, **end;
+    int32_t count;
+    size_t used; /* bytes of temporaries */
+} OpSteps;
+
 typedef struct OpCall {
     Call call;
     const ProductProfile *product;
@@ -28,6 +36,7 @@ typedef struct OpCall {
     Executor *executor; /* being built; NULL when the call was refused from the start */
     int32_t invalid;    /* status of the checks that follow; pages of one family use another than 161002 */
     int32_t missing;    /* of a parameter that is NULL; one page uses another than 161001 */
+    OpSteps steps;
 } OpCall;
 
 /* `function` is the operator's name without GetWorkspaceSize: rule ids begin with it. */

@@ -1,6 +1,7 @@
 /* Communicators: made and destroyed. */
 #include "ascend/hccl/communicator.h"
 #include "ascend/hccl/rank_table.h"
+#include "ranks/names.h"
 
 #include "report/grace.h"
 
@@ -101,6 +102,7 @@ static void join(Call *call, uint64_t key, const Communicator *as, int32_t ranks
     HcclComm handle = us_handle_new(HANDLE_COMMUNICATOR, &made, sizeof made);
     us_require(call, handle != NULL, "comm", "memory", HCCL_E_MEMORY, "no host memory for a communicator");
     if (call->status == 0) {
+        us_room_name(room, made.name, made.device);
         *comm = handle;
     } else {
         us_room_leave(room);

@@ -113,11 +113,10 @@ View hccl_elements(const void *buffer, uint64_t begin, uint64_t count, HcclDataT
 }
 
 /* Queues a kernel of src_c/ranks; `attributes` begin with a RankTask, whose room and caption are set. */
-static void submit(Operation *operation, LaunchTask task, ChannelKind kind)
+static void submit(Operation *operation, LaunchTask task)
 {
-    const bool recorded = us_capture_status(operation->stream, NULL) != CAPTURE_NONE;
-    us_rank_task_queue((RankTask *)(uintptr_t)task.attributes, kind, recorded);
     task.function = operation->call.function;
+    task.take = us_rank_task_take;
     task.release = us_rank_task_release;
     us_require(&operation->call, us_launch_submit_task(&task, operation->stream), "stream", "resources", HCCL_E_MEMORY,
                "no host memory to queue the operation");
@@ -136,7 +135,7 @@ Messages hccl_messages(const Operation *operation, ChannelKind kind, int32_t lim
         return (Messages){0};
     }
     messages.exchange->task.room = operation->communicator->room;
-    messages.exchange->kind = kind;
+    messages.exchange->task.kind = kind;
     return messages;
 }
 
@@ -146,7 +145,7 @@ void hccl_add(Messages *messages, const Operation *operation, uint32_t peer, boo
     if (exchange == NULL || exchange->count == messages->limit) {
         return;
     }
-    const bool drawn = exchange->kind == CHANNEL_DIRECT && us_capture_status(operation->stream, NULL) == CAPTURE_NONE &&
+    const bool drawn = exchange->task.kind == CHANNEL_DIRECT && us_capture_status(operation->stream, NULL) == CAPTURE_NONE &&
                        (int32_t)peer != operation->rank;
     messages->views[exchange->count] = view;
     exchange->items[exchange->count++] = (ExchangeItem){
@@ -169,8 +168,7 @@ static void send(Operation *operation, const Messages *messages)
         }
         submit(operation, (LaunchTask){.kernel = us_exchange_views, .view_count = exchange->count, .views = views,
                                        .names = names, .access = access, .attributes = exchange,
-                                       .attribute_size = sizeof *exchange + count * sizeof *exchange->items},
-               exchange->kind);
+                                       .attribute_size = sizeof *exchange + count * sizeof *exchange->items});
     } else {
         us_refuse(&operation->call, "stream", "resources", HCCL_E_MEMORY, "no host memory to queue the operation");
     }
@@ -229,6 +227,5 @@ void hccl_reduce(Operation *operation, const View *parts, const View *result, Hc
         access[rank] = last ? VIEW_WRITE : VIEW_READ;
     }
     submit(operation, (LaunchTask){.kernel = us_reduce_ranks, .view_count = operation->ranks + 1, .views = views,
-                                   .names = names, .access = access, .attributes = &how, .attribute_size = sizeof how},
-           CHANNEL_COLLECTIVE);
+                                   .names = names, .access = access, .attributes = &how, .attribute_size = sizeof how});
 }

@@ -57,6 +57,8 @@ aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_co
 /* Shapes that pages write as name(…): shapes.c. A size that makes no sense gives a shape that no tensor has. */
 Shape op_shape_concatenated(OpCall *op, Operands tensors, int32_t axis);
 Shape op_shape_stacked(OpCall *op, Operands tensors, int32_t axis);
+/* The operand as this view of it. */
+const Operand *op_shown_as(OpCall *op, const Operand *operand, View view);
 /* The view with two axes in each other's place. */
 View op_swap_axes(View view, int32_t a, int32_t b);
 /* An axis as two, the second of `inner` elements, which is above 0. */

@@ -217,6 +217,22 @@ static const Operand *with_merged(OpCall *op, const Operand *operand, const View
     return op_with_copy(op, operand, *view, *shown);
 }
 
+const Operand *op_as_rows(OpCall *op, const Operand *x)
+{
+    if (op_refused(op) || x->view.rank != 3) {
+        return x;
+    }
+    View rows;
+    const Operand *from = with_merged(op, x, &x->view, 0, &rows);
+    return from == x ? op_shown_as(op, x, rows) : from;
+}
+
+const Operand *op_as_line(OpCall *op, const Operand *line)
+{
+    const bool is_row = !op_refused(op) && op_given(line) && line->view.rank == 2 && line->view.shape[0] == 1;
+    return is_row ? op_shown_as(op, line, us_view_remove_axis(line->view, 0)) : line;
+}
+
 bool op_is_summed_factor(const Operand *x2)
 {
     return x2->blocks == NULL || merges(&x2->view, 0);

@@ -34,6 +34,10 @@ const MapFormula *op_fused_formula(const char *name);
 void op_require_quant_matmul(OpCall *op, const QuantMatmulCall *call);
 aclnnStatus op_quant_matmul(OpCall *op, const QuantMatmulCall *call);
 
+/* The rows of a matrix, or of all matrices of a batch; of a copy where they do not lie in equal steps. A line [1, n] is [n]. */
+const Operand *op_as_rows(OpCall *op, const Operand *x);
+const Operand *op_as_line(OpCall *op, const Operand *line);
+
 /* out = (x1 @ x2 + bias) * scale of whole tensors. */
 aclnnStatus op_scaled_matmul(OpCall *op, const Operand *x1, const Operand *x2, const Operand *bias, float scale,
                              const Operand *out);
@@ -45,12 +49,12 @@ aclnnStatus op_summed_quant_matmul(OpCall *op, const Operand *x1, const Operand 
                                    const Operand *columns, const Operand *out);
 
 /* Weights of which two of every four integers are kept: src_c/kernels/quantize/sparse.h. bias may be NULL. */
-typedef struct SparseCall {
+typedef struct SparseProduct {
     const Operand *x, *kept, *places, *row_scale, *column_scale, *bias, *out;
-} SparseCall;
+} SparseProduct;
 /* [n, bytes], which may lie in blocks of 16 rows and 8 bytes (shape). */
 const Operand *op_places(OpCall *op, const Operand *places, int64_t n, int64_t bytes);
-aclnnStatus op_sparse_matmul(OpCall *op, const SparseCall *call);
+aclnnStatus op_sparse_matmul(OpCall *op, const SparseProduct *call);
 
 typedef struct WeightQuantCall {
     const Operand *x, *weight, *scale, *offset, *quant_scale, *quant_offset, *bias, *y;

@@ -61,7 +61,7 @@ static bool types_fit(const QuantMatmulCall *call)
 
 static void require_types(OpCall *op, const QuantMatmulCall *call)
 {
-    op_require(op, op_refused(op) || types_fit(call), "out", "types", op->invalid,
+    op_require(op, op_refused(op) || types_fit(call), call->out->name, "types", op->invalid,
                "%s of %s is not made from x1 %s, x2 %s, scales %s and %s, offset %s, bias %s", call->out->name,
                type_name(call->out), type_name(call->x1), type_name(call->x2), type_name(call->row_scale),
                type_name(call->scale), type_name(call->offset), type_name(call->bias));

@@ -1,6 +1,8 @@
 /* Shapes of results, for the checks of pages; python/understudy/ascend/array_shapes.py has the same for the NumPy layer. */
 #include "ascend/opapi/shapes.h"
 
+#include "ascend/common/op_memory.h"
+
 /* After a refusal the axes and lengths may fit nothing. */
 static bool fits(const OpCall *op, const Operand *operand, int32_t axis)
 {
@@ -50,6 +52,18 @@ Shape op_shape_stacked(OpCall *op, Operands tensors, int32_t axis)
         shape.sizes[i] = i == axis ? tensors.count : first->shape[i < axis ? i : i - 1];
     }
     return shape;
+}
+
+const Operand *op_shown_as(OpCall *op, const Operand *operand, View view)
+{
+    Operand *result = op_take(op, sizeof *result);
+    if (result == NULL) {
+        return operand;
+    }
+    *result = *operand;
+    result->view = view;
+    result->given = operand->given != NULL ? operand->given : operand;
+    return result;
 }
 
 View op_swap_axes(View view, int32_t a, int32_t b)

@@ -29,7 +29,7 @@ const Operand *op_places(OpCall *op, const Operand *places, int64_t n, int64_t b
     return op_with_copy(op, places, lines, shown);
 }
 
-aclnnStatus op_sparse_matmul(OpCall *op, const SparseCall *call)
+aclnnStatus op_sparse_matmul(OpCall *op, const SparseProduct *call)
 {
     if (op_refused(op)) {
         return op_plan_nothing(op);

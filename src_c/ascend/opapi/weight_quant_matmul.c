@@ -34,8 +34,8 @@ void op_require_weight_quant_shapes(OpCall *op, const WeightQuantCall *call)
     const Integers weight = op_integers_of(call->weight);
     const int64_t k = op_size(call->x, 1), m = op_size(call->x, 0), n = op_integer_size(&weight, 1);
     op_require_packed(op, call->weight, &weight);
-    op_require(op, op_integer_size(&weight, 2) == k, "weight", "shape", op->invalid, "x is %s, weight is %s",
-               op_shape_text(op, call->x), op_shape_text(op, call->weight));
+    op_require(op, op_integer_size(&weight, 2) == k, call->weight->name, "shape", op->invalid, "%s is %s, %s is %s",
+               call->x->name, op_shape_text(op, call->x), call->weight->name, op_shape_text(op, call->weight));
     op_require(op, call->group == 0 || (call->group >= 32 && call->group < k && call->group % 32 == 0),
                "antiquantGroupSize", "value", op->invalid,
                "antiquantGroupSize is %lld; k is %lld: it is 0, or a multiple of 32 below k", (long long)call->group,

@@ -651,6 +651,52 @@ def collective_numbers(device: str, rank: int, ranks: int) -> list[float]:
     return [number for tensor in tensors for number in numbers(tensor)] + [float(entry["rank"]) for entry in objects]
 
 
+def multiplied_by_ranks(device: str, rank: int, ranks: int) -> list[float]:
+    """Operators that multiply and meet the other ranks in one call; the CPU has the numbers of all ranks."""
+    from torch.nn.functional import one_hot
+
+    def made(shape, seed, low=-1, high=2):
+        return [torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed + other)) for other in range(ranks)]
+
+    x, w, i, v = made((6, 256), 10), made((256, 5), 20), made((6, 256), 30, -4, 5), made((256, 5), 40, -4, 5)
+    tokens, gmm = made((4, 1024), 50, -5, 6), made((2, 5, 3), 60)
+    routed = [torch.stack([torch.arange(4) + other, torch.arange(4) + other + 1], 1) % (2 * ranks) for other in range(ranks)]
+    rows = [torch.arange(2.0 * ranks * 5).reshape(-1, 5) % 7 + other for other in range(ranks)]
+    if device == "cpu":
+        summed, whole = sum(a @ b for a, b in zip(x, w)), sum(a @ b for a, b in zip(i, v))
+        gathered, arrived = torch.cat(x), [torch.stack([of[2 * rank + e] for of in rows]) for e in range(2)]
+        products = [part @ weight.float() for part, weight in zip(arrived, gmm[rank])]
+        sent = [[rows[other][ranks * e + rank] @ gmm[other][e].float() for e in range(2)] for other in range(ranks)]
+        counts = sum(one_hot(one, 2 * ranks).sum((0, 1)) for one in routed)[2 * rank : 2 * rank + 2]
+        results = [summed, summed + ranks * 2, whole * 0.5, whole, x[rank].new_tensor(0) + sum(a @ (b + 1) for a, b in zip(x, v)) * 0.5,
+                   gathered @ w[rank], gathered, summed.chunk(ranks)[rank], torch.cat(products),
+                   torch.stack([row for of in sent for row in of]), counts, tokens[rank], tokens[rank]]  # fmt: skip
+        return [number for result in results for number in numbers(result)]
+    import torch_npu
+
+    name = distributed.group.WORLD._get_backend(torch.device("npu")).get_hccl_comm_name(rank)
+    half = lambda tensor: tensor.half().to(device)
+    a, b, c, d, half_of = half(x[rank]), half(w[rank]), i[rank].char().to(device), v[rank].char().to(device), torch.full((5,), 0.5)
+    reduce, ones = torch_npu.npu_mm_all_reduce_base, torch.ones(6, 5)
+    summed, added = reduce(a, b, name), reduce(a, b.t().contiguous().t(), name, bias=half(ones[0]), x3=half(ones))
+    plain = reduce(c, d, name, dequant_scale=torch_npu.npu_trans_quant_param(half_of.to(device)))
+    by_rows = reduce(c, d, name, dequant_scale=half_of.to(device), pertoken_scale=torch.full((6,), 2.0, device=device))
+    of_weight = reduce(a, d, name, antiquant_scale=half(half_of), antiquant_offset=half(ones[0]))
+    gathered = torch_npu.npu_all_gather_base_mm(a, b, name, ranks)
+    scattered = torch_npu.npu_mm_reduce_scatter_base(a, b, name, ranks)
+    few, group = [1] * (2 * ranks), half(gmm[rank])
+    products = torch_npu.npu_alltoallv_gmm(half(rows[rank]), group, name, ranks, few, few)[0]
+    back = torch_npu.npu_gmm_alltoallv(half(rows[rank]), group, name, ranks, few, few)[0]
+    ids, weights, token = routed[rank].int().to(device), torch.full((4, 2), 0.5, device=device), half(tokens[rank])
+    whose, returned = (name, ranks, rank, 2 * ranks), []
+    for version in ("", "_v2"):
+        sent = getattr(torch_npu, f"npu_moe_distribute_dispatch{version}")(token, ids, *whose, expert_scales=weights, shared_expert_num=0)
+        returned.append(getattr(torch_npu, f"npu_moe_distribute_combine{version}")(
+            sent[0], ids, sent[2], sent[4], weights, *whose, expand_scales=sent[6], shared_expert_num=0))  # fmt: skip
+    results = [summed, added, plain, by_rows, of_weight, *gathered, scattered, products, back, sent[3], *returned]
+    return [number for result in results for number in numbers(result)]
+
+
 def trained_in_parallel(device: str, rank: int) -> list[float]:
     """DistributedDataParallel and fully sharded data parallel, each rank with numbers of its own."""
     from torch.distributed.fsdp import fully_shard
@@ -677,7 +723,7 @@ def trained_in_parallel(device: str, rank: int) -> list[float]:
     return found
 
 
-def work_as_rank(device: str, rank: int, ranks: int, file: str, answers) -> None:
+def work_as_rank(body, device: str, rank: int, ranks: int, file: str, answers) -> None:
     """Of a process of its own. What torch says of its own old names is no concern of ours."""
     warnings.simplefilter("ignore", FutureWarning)
     if device != "cpu":
@@ -688,19 +734,18 @@ def work_as_rank(device: str, rank: int, ranks: int, file: str, answers) -> None
     torch.set_num_threads(1)
     distributed.init_process_group("gloo" if device == "cpu" else "hccl", init_method=f"file://{file}", rank=rank,
                                    world_size=ranks)  # fmt: skip
-    answers.put((rank, collective_numbers(device, rank, ranks) + trained_in_parallel(device, rank)))
+    answers.put((rank, body(device, rank, ranks)))
     distributed.destroy_process_group()
 
 
-@program
-def several_ranks(device):
-    """A process for each rank: torch.distributed by HCCL beside Gloo."""
+def on_ranks(body, device: str, ranks: int) -> list[float]:
+    """A process for each rank."""
     from torch import multiprocessing
 
-    ranks, start = 3, multiprocessing.get_context("spawn")
+    start = multiprocessing.get_context("spawn")
     answers = start.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        others = [start.Process(target=work_as_rank, args=(device, rank, ranks, f"{folder}/meeting", answers))
+        others = [start.Process(target=work_as_rank, args=(body, device, rank, ranks, f"{folder}/meeting", answers))
                   for rank in range(ranks)]  # fmt: skip
         for other in others:
             other.start()
@@ -708,6 +753,22 @@ def several_ranks(device):
         for other in others:
             other.join()
     return [number for rank in range(ranks) for number in found[rank]] + [float(other.exitcode) for other in others]
+
+
+def together(device: str, rank: int, ranks: int) -> list[float]:
+    return collective_numbers(device, rank, ranks) + trained_in_parallel(device, rank)
+
+
+@program
+def several_ranks(device):
+    """torch.distributed by HCCL beside Gloo."""
+    return on_ranks(together, device, 3)
+
+
+@program
+def operators_of_ranks(device):
+    """What multiplies and meets the other ranks in one call."""
+    return on_ranks(multiplied_by_ranks, device, 2)
 
 
 def run(device: str, names: list[str]) -> dict:

@@ -258,10 +258,10 @@ def execute(name: str, size: int, executor, stream=ffi.NULL) -> None:
     ok(lib.aclrtSynchronizeStream(stream))
 
 
-def run(name: str, *arguments) -> None:
+def run(name: str, *arguments, stream=ffi.NULL) -> None:
     status, size, executor = plan(name, *arguments)
     ok(status)
-    execute(name, size, executor)
+    execute(name, size, executor, stream)
 
 
 # ---- streams that take no operator: each with what ends it ------------------------------------------------------------

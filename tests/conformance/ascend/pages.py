@@ -19,7 +19,7 @@ from understudy import paths
 from understudy.ascend import ffi, lib, shapes
 
 from tests.conformance.ascend import aclnn_support as support
-from tests.conformance.ascend import promotion
+from tests.conformance.ascend import communicators, promotion
 from tests.conformance.ascend.aclnn_support import Kind, Tensor, blank, dead_tensor, expanded
 from tests.conformance.harness import Result, RuleCase
 
@@ -86,6 +86,7 @@ class Shaped:
     dtype: str
     shape: tuple[int, ...]
     below: int | None = None  # integers 0 … below-1
+    every: int | None = None  # all are this integer
     leaves_storage: bool = False
     format: str | None = None  # ACL_FORMAT_…
     storage: tuple[int, ...] | None = None  # with this shape of its storage, of ACL_FORMAT_FRACTAL_NZ if no format is given
@@ -100,11 +101,13 @@ class Shaped:
 
     def values(self) -> numpy.ndarray:
         """What it holds as an input."""
-        return _values(math.prod(self.shape), self.dtype, self.below)
+        return numpy.full(math.prod(self.shape), self.every) if self.every is not None else _values(
+            math.prod(self.shape), self.dtype, self.below)  # fmt: skip
 
     def stored(self) -> numpy.ndarray:
         """The same as the type stores it. Not to be written."""
-        return _stored(math.prod(self.shape), self.dtype, self.below)
+        return _stored(math.prod(self.shape), self.dtype, self.below) if self.every is None else kind_of(
+            self.dtype).encode(self.values())  # fmt: skip
 
     def make(self, output: bool) -> Tensor:
         kind = kind_of(self.dtype)
@@ -126,17 +129,17 @@ class Shaped:
         return Tensor(kind, stored=self.stored(), shape=self.shape, strides=self.strides(), code=code, format=format)
 
 
-SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(\^T)?(?:@\[([\d, ]*)\])?(?::([A-Z0-9_]+))?")
+SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(?:=(\d+))?(\^T)?(?:@\[([\d, ]*)\])?(?::([A-Z0-9_]+))?")
 
 
 def shaped(text: str) -> Shaped:
-    """"F32[2,3]", "I64[4]<3" (values below 3), "F32[2,3]^T" (transposed: its columns lie side by side), "F16[2,3]@[1,1,16,16]"
+    """"F32[2,3]", "I64[4]<3" (values below 3), "I64[4]=3" (all are 3), "F32[2,3]^T" (transposed: its columns lie side by side), "F16[2,3]@[1,1,16,16]"
     (ACL_FORMAT_FRACTAL_NZ with this storage shape), "F32[2,3,4,5]:NHWC" (of that format, behind a storage shape too)."""
     match = SPEC.fullmatch(text)
     assert match, text
-    shape, storage = (tuple(int(size) for size in sizes.split(",") if size.strip()) for sizes in (match[2], match[5] or ""))
-    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[4] is not None, storage=storage or None,
-                  format=match[6])  # fmt: skip
+    shape, storage = (tuple(int(size) for size in sizes.split(",") if size.strip()) for sizes in (match[2], match[6] or ""))
+    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[5] is not None, storage=storage or None,
+                  format=match[7], every=int(match[4]) if match[4] else None)  # fmt: skip
 
 
 def preferred(types: list[str]) -> str:
@@ -287,6 +290,7 @@ def made(parameter: dict, value):
     if kind == "dt":
         return KINDS[value].code if isinstance(value, str) else value
     if kind == "str":
+        communicators.be_there(value)
         return ffi.new("char[]", value.encode())
     return value
 

@@ -30,6 +30,7 @@ from tests.conformance.ascend.acl_support import (
     stream,
     upload,
 )
+from tests.conformance.ascend.communicators import configured
 from tests.conformance.harness import Result, check_rule
 from tests.conformance.verdicts import require_status as ok
 
@@ -397,18 +398,6 @@ def join_table_after_one_has_left(config=None) -> Result:
         status = named_join(config, "ClusterInfo")(path, 2, out.cell)
         ok(lib.HcclCommDestroy(kept[0]))
     return out.result(status)
-
-
-def configured(**fields):
-    """As HcclCommConfigInit of hccl_comm.h leaves it, but for some fields."""
-    made = ffi.new("HcclCommConfig *")
-    ffi.memmove(made.reserved, ffi.new("uint64_t *", ffi.sizeof("HcclCommConfig")), 8)
-    for name in ("hcclBufferSize", "hcclDeterministic", "hcclRdmaTrafficClass", "hcclRdmaServiceLevel"):
-        setattr(made, name, 0xFFFFFFFF)
-    made.hcclExecTimeOut = -1
-    for name, value in fields.items():
-        setattr(made, name, value)
-    return made
 
 
 def unmade_config():

@@ -1,0 +1,14 @@
+/* Rooms of this process by name: for libraries that get nothing but the name of a communicator. */
+#ifndef UNDERSTUDY_RANKS_NAMES_H
+#define UNDERSTUDY_RANKS_NAMES_H
+
+#include "ranks/room.h"
+
+/* The room has the name until it is left. `owner` is whose rank this is: a device. */
+void us_room_name(Room *room, const char *name, const void *owner);
+void us_room_forget_name(const Room *room);
+
+/* What is found is held. NULL: the owner has none of this name, or `*several`. */
+Room *us_room_named(const char *name, const void *owner, bool *several);
+
+#endif
