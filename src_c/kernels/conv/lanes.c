@@ -29,17 +29,20 @@ Plan us_lanes_plan(const Gather *gather)
     plan.units = plan.own ? ceiling(gather->groups, WIDTH) : gather->groups;
     plan.results = plan.own ? WIDTH : gather->results;
     plan.vectors = ceiling(plan.results, WIDTH);
+    plan.blocks = ceiling(plan.vectors, 2);
     plan.cut = us_grid_cut(gather, gather->channels * plan.cell, ceiling(FEW, plan.units));
     plan.each = ceiling(plan.units, bounded(FEW / plan.cut.count, 1, plan.units));
     plan.sets = ceiling(plan.units, plan.each);
     return plan;
 }
 
-int64_t us_lanes_results(const Plan *plan, int64_t unit, int64_t vector, int64_t *first)
+Block us_lanes_block(const Plan *plan, int64_t number)
 {
-    const int64_t all = plan->gather->groups * plan->gather->results, end = smaller((unit + 1) * plan->results, all);
-    *first = unit * plan->results + vector * WIDTH;
-    return smaller(WIDTH, end - *first);
+    const int64_t unit = number / plan->blocks, vector = number % plan->blocks * 2;
+    const int64_t lanes = smaller(2, plan->vectors - vector) * WIDTH, all = plan->gather->groups * plan->gather->results;
+    const int64_t first = unit * plan->results + vector * WIDTH, end = smaller((unit + 1) * plan->results, all);
+    return (Block){.vector = unit * plan->vectors + vector, .lanes = lanes, .first = first,
+                   .results = smaller(lanes, end - first)};
 }
 
 /* The same on every level: slopes are summed in another order than otherwise. */
