@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Weights whose slopes are formed together, and of those that are left. */
-enum { TOGETHER = REGISTER_BYTES == 64 ? 9 : 6, LEAST_TOGETHER = 3 };
+/* Weights whose slopes are formed together, of one vector of results or two, and of those that are left. */
+enum { TOGETHER = REGISTER_BYTES == 64 ? 9 : 6, TOGETHER_OF_TWO = REGISTER_BYTES == 64 ? 9 : 4, LEAST_TOGETHER = 3 };
 
 typedef struct Slopes {
     Plan plan;
@@ -56,9 +56,10 @@ US_ALWAYS_INLINE void add_products(const Patch *patch, int vectors, int count, c
 US_ALWAYS_INLINE void add_all(const Patch *patch, int vectors, const float *dy, float *slopes)
 {
     const int64_t depth = patch->plan->depth;
+    const int together = vectors == 1 ? TOGETHER : TOGETHER_OF_TWO;
     int64_t first = 0;
-    for (; first + TOGETHER <= depth; first += TOGETHER) {
-        add_products(patch, vectors, TOGETHER, dy, first, slopes);
+    for (; first + together <= depth; first += together) {
+        add_products(patch, vectors, together, dy, first, slopes);
     }
     for (; first + LEAST_TOGETHER <= depth; first += LEAST_TOGETHER) {
         add_products(patch, vectors, LEAST_TOGETHER, dy, first, slopes);

@@ -10,8 +10,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Neighbours in a row, and rows, whose sums are formed together, and vectors of sums at most, which stay in registers. */
-enum { ACROSS = 12, DOWN = 4, SUMS = REGISTER_BYTES == 64 ? 24 : 12 };
+/* Neighbours in a row, and rows, whose sums are formed together. */
+enum { ACROSS = 12, DOWN = 4 };
+
+/* Vectors of sums that stay in registers: of 32, or of 16, in which two vectors of results need room for more weights. */
+US_ALWAYS_INLINE int most_sums(int vectors)
+{
+    enum { OF_MANY_REGISTERS = 24, OF_ONE = 12, OF_TWO = 8 };
+    return REGISTER_BYTES == 64 ? OF_MANY_REGISTERS : vectors == 1 ? OF_ONE : OF_TWO;
+}
 
 /* A gather of some of the results; its weights: [unit][block][channel][tap][lane]. */
 typedef struct Phase {
@@ -95,14 +102,14 @@ US_ALWAYS_INLINE void sum_rows(const Patch *patch, int apart, int vectors, int a
 /* Most neighbours whose sums are formed together. */
 US_ALWAYS_INLINE int most_across(int vectors)
 {
-    return SUMS / vectors < ACROSS ? SUMS / vectors : ACROSS;
+    return most_sums(vectors) / vectors < ACROSS ? most_sums(vectors) / vectors : ACROSS;
 }
 
 US_ALWAYS_INLINE void sum_columns(const Patch *patch, int apart, int vectors, int wanted, const float *weights, int64_t column,
                                   float *sums)
 {
     const int most = most_across(vectors), across = wanted < most ? wanted : most;
-    const int fitting = SUMS / across / vectors, down = fitting < DOWN ? fitting : DOWN;
+    const int fitting = most_sums(vectors) / across / vectors, down = fitting < DOWN ? fitting : DOWN;
     int64_t row = 0;
     for (; row + down <= patch->rows; row += down) {
         sum_rows(patch, apart, vectors, across, down, weights, row, column, sums);
