@@ -194,6 +194,8 @@ static void pack_group(const Patch *patch, int64_t group)
     }
 }
 
+enum { TURNED = 64 };
+
 /* The channels in the lanes of a unit: an image's are turned round together. In the last unit some lanes have none. */
 static void pack_channels(const Patch *patch, int64_t unit)
 {
@@ -207,8 +209,10 @@ static void pack_channels(const Patch *patch, int64_t unit)
         const Line *line = &patch->lines[i];
         if (i == 0 || line->image != line[-1].image) {
             const float *from = (const float *)gather->in + (line->image * gather->groups + unit * WIDTH) * plane;
-            us_transpose((char *)patch->turned, WIDTH * size, (const char *)(from + patch->lowest), plane * size, channels,
-                         patch->highest - patch->lowest, size);
+            for (int64_t first = patch->lowest; first < patch->highest; first += TURNED) {
+                us_transpose((char *)(patch->turned + (first - patch->lowest) * WIDTH), WIDTH * size, (const char *)(from + first),
+                             plane * size, channels, smaller(TURNED, patch->highest - first), size);
+            }
         }
         Lanes *to = (Lanes *)(patch->cells + line->cell * WIDTH);
         const Lanes *from = (const Lanes *)(patch->turned + (line->position - patch->lowest) * WIDTH);
