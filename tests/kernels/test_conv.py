@@ -198,9 +198,9 @@ def test_neighbours_are_read_in_place(problem, dtype):
         check_all(problem, ANY, dtype, mirrored=mirrored)
 
 
-# Results in the lanes of vectors: each number of columns that are summed together, of one vector and of two, rows that are
-# left over, lanes without a result, one tap and many; depthwise channels with taps side by side, far apart and with steps; several parts of the
-# positions.
+# Results in the lanes of vectors: each number of columns that are summed together, of one vector and of two, rows that
+# are left over, lanes without a result, one tap and many; depthwise channels with taps side by side, far apart and with
+# steps; several parts of the positions.
 LANES = [
     *[((2, 6, rows, width), 32, (3, 3), (1, 1), (1, 1), (1, 1), 2)
       for rows, width in enumerate([*range(1, 13), 17], 1)],

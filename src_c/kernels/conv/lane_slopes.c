@@ -21,7 +21,8 @@ typedef struct Slopes {
 } Slopes;
 
 /* Adds to the slopes of some weights, from `first` on, the products of dy with what their taps see: [weight][lane]. */
-US_ALWAYS_INLINE void add_products(const Patch *patch, int vectors, int count, const float *dy, int64_t first, float *slopes)
+US_ALWAYS_INLINE void add_products(const Patch *patch, int vectors, int count, const float *dy, int64_t first,
+                                   float *slopes)
 {
     const int64_t taps = gather_taps(patch->plan->gather);
     Lanes sum[TOGETHER][2];
@@ -91,7 +92,8 @@ static void turn_dy(const Slopes *slopes, const Patch *patch, const Block *block
     for (int64_t done = 0, some; done < part->count; done += some) {
         const int64_t position = part->begin + done, within = position % image;
         some = smaller(part->count - done, image - within);
-        const float *from = slopes->dy + (position / image * gather->groups * gather->results + block->first) * image + within;
+        const int64_t plane = position / image * gather->groups * gather->results + block->first;
+        const float *from = slopes->dy + plane * image + within;
         us_transpose((char *)(turned + done * block->lanes), block->lanes * size, (const char *)from, image * size,
                      block->results, some, size);
     }
@@ -108,7 +110,8 @@ static bool add_part(const Slopes *slopes, int64_t number, int64_t begin, int64_
         return false;
     }
     us_lanes_begin(&patch, &among, &cursor);
-    const size_t of_dy = us_scratch_bytes(us_scratch_count(patch.part.count, smaller(plan->vectors, 2) * WIDTH), sizeof(float));
+    const int64_t lanes = smaller(plan->vectors, 2) * WIDTH;
+    const size_t of_dy = us_scratch_bytes(us_scratch_count(patch.part.count, lanes), sizeof(float));
     char *memory = us_scratch_take(us_lanes_cell_bytes(&patch) + of_dy);
     cursor = memory;
     if (memory != NULL) {
@@ -119,7 +122,8 @@ static bool add_part(const Slopes *slopes, int64_t number, int64_t begin, int64_
         for (int64_t number = 0; number < plan->blocks; number++) {
             const Block block = us_lanes_block(plan, unit * plan->blocks + number);
             turn_dy(slopes, &patch, &block, (float *)cursor);
-            (block.lanes > WIDTH ? add_two : add_one)(&patch, (const float *)cursor, sums + block.vector * plan->depth * WIDTH);
+            float *const of_block = sums + block.vector * plan->depth * WIDTH;
+            (block.lanes > WIDTH ? add_two : add_one)(&patch, (const float *)cursor, of_block);
         }
     }
     us_scratch_give_back(memory);
@@ -161,8 +165,8 @@ static void finish_block(void *context, int64_t number)
             sums[i] += more[i];
         }
     }
-    us_transpose((char *)(slopes->result + block.first * plan->depth), plan->depth * size, (const char *)sums, block.lanes * size,
-                 plan->depth, block.results, size);
+    us_transpose((char *)(slopes->result + block.first * plan->depth), plan->depth * size, (const char *)sums,
+                 block.lanes * size, plan->depth, block.results, size);
 }
 
 KernelStatus us_gather_slopes_by_lanes(const Gather *gather, const void *dy, void *sums)

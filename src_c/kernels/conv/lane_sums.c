@@ -13,7 +13,7 @@
 /* Neighbours in a row, and rows, whose sums are formed together. */
 enum { ACROSS = 12, DOWN = 4 };
 
-/* Vectors of sums that stay in registers: of 32, or of 16, in which two vectors of results need room for more weights. */
+/* Vectors of sums that stay in registers: in 32, or in 16, where two vectors of results need room for more weights. */
 US_ALWAYS_INLINE int most_sums(int vectors)
 {
     enum { OF_MANY_REGISTERS = 24, OF_ONE = 12, OF_TWO = 8 };
@@ -48,14 +48,14 @@ static void order_weights(void *context, int64_t number)
     if (of.results < of.lanes) {
         memset(to, 0, (size_t)(depth * of.lanes) * sizeof *to);
     }
-    us_transpose((char *)to, of.lanes * size, (const char *)(phase->filter + of.first * depth), depth * size, of.results, depth,
-                 size);
+    const float *from = phase->filter + of.first * depth;
+    us_transpose((char *)to, of.lanes * size, (const char *)from, depth * size, of.results, depth, size);
 }
 
-/* The sums of `across` neighbours in some rows from `row` on, which see what lies `apart` floats apart, of one vector of results
- * or two. */
-US_ALWAYS_INLINE void sum_rows(const Patch *patch, int apart, int vectors, int across, int down, const float *weights, int64_t row,
-                               int64_t column, float *sums)
+/* The sums of `across` neighbours in some rows from `row` on, which see what lies `apart` floats apart, of one vector of
+ * results or two. */
+US_ALWAYS_INLINE void sum_rows(const Patch *patch, int apart, int vectors, int across, int down, const float *weights,
+                               int64_t row, int64_t column, float *sums)
 {
     const bool own = apart == WIDTH;
     const int64_t taps = gather_taps(&patch->part.gather), channels = patch->part.gather.channels;
@@ -105,8 +105,8 @@ US_ALWAYS_INLINE int most_across(int vectors)
     return most_sums(vectors) / vectors < ACROSS ? most_sums(vectors) / vectors : ACROSS;
 }
 
-US_ALWAYS_INLINE void sum_columns(const Patch *patch, int apart, int vectors, int wanted, const float *weights, int64_t column,
-                                  float *sums)
+US_ALWAYS_INLINE void sum_columns(const Patch *patch, int apart, int vectors, int wanted, const float *weights,
+                                  int64_t column, float *sums)
 {
     const int most = most_across(vectors), across = wanted < most ? wanted : most;
     const int fitting = most_sums(vectors) / across / vectors, down = fitting < DOWN ? fitting : DOWN;
@@ -227,7 +227,8 @@ static void sum_unit(const Piece *piece, int64_t unit)
             }
             sum_block(&piece->patches[k], &block, phase->weights + block.vector * depth * WIDTH, piece->sums);
         }
-        store_sums(work->finish, &piece->stretch, conv_product3(work->phases->among.size), &block, piece->sums, piece->ordered);
+        const int64_t image = conv_product3(work->phases->among.size);
+        store_sums(work->finish, &piece->stretch, image, &block, piece->sums, piece->ordered);
     }
 }
 
@@ -235,7 +236,8 @@ static void sum_unit(const Piece *piece, int64_t unit)
 static bool sum_units(Piece *piece, int64_t set)
 {
     const Plan *plan = &piece->work->plan;
-    const size_t of_sums = us_scratch_bytes(us_scratch_count(piece->stretch.count, smaller(plan->vectors, 2) * WIDTH), sizeof(float));
+    const int64_t lanes = smaller(plan->vectors, 2) * WIDTH;
+    const size_t of_sums = us_scratch_bytes(us_scratch_count(piece->stretch.count, lanes), sizeof(float));
     size_t bytes = 2 * of_sums;
     for (int64_t k = 0; k < piece->work->count; k++) {
         bytes += us_lanes_cell_bytes(&piece->patches[k]);

@@ -39,7 +39,8 @@ Plan us_lanes_plan(const Gather *gather)
 Block us_lanes_block(const Plan *plan, int64_t number)
 {
     const int64_t unit = number / plan->blocks, vector = number % plan->blocks * 2;
-    const int64_t lanes = smaller(2, plan->vectors - vector) * WIDTH, all = plan->gather->groups * plan->gather->results;
+    const int64_t lanes = smaller(2, plan->vectors - vector) * WIDTH;
+    const int64_t all = plan->gather->groups * plan->gather->results;
     const int64_t first = unit * plan->results + vector * WIDTH, end = smaller((unit + 1) * plan->results, all);
     return (Block){.vector = unit * plan->vectors + vector, .lanes = lanes, .first = first,
                    .results = smaller(lanes, end - first)};
@@ -194,6 +195,7 @@ static void pack_group(const Patch *patch, int64_t group)
     }
 }
 
+/* Positions that are turned round at a time: they stay in the first cache. */
 enum { TURNED = 64 };
 
 /* The channels in the lanes of a unit: an image's are turned round together. In the last unit some lanes have none. */
@@ -210,8 +212,9 @@ static void pack_channels(const Patch *patch, int64_t unit)
         if (i == 0 || line->image != line[-1].image) {
             const float *from = (const float *)gather->in + (line->image * gather->groups + unit * WIDTH) * plane;
             for (int64_t first = patch->lowest; first < patch->highest; first += TURNED) {
-                us_transpose((char *)(patch->turned + (first - patch->lowest) * WIDTH), WIDTH * size, (const char *)(from + first),
-                             plane * size, channels, smaller(TURNED, patch->highest - first), size);
+                float *to = patch->turned + (first - patch->lowest) * WIDTH;
+                us_transpose((char *)to, WIDTH * size, (const char *)(from + first), plane * size, channels,
+                             smaller(TURNED, patch->highest - first), size);
             }
         }
         Lanes *to = (Lanes *)(patch->cells + line->cell * WIDTH);

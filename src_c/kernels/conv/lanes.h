@@ -35,7 +35,7 @@ typedef struct Among {
 /* The division of the work on a gather. */
 Plan us_lanes_plan(const Gather *gather);
 
-/* One vector or two, counted over all units as if the results lay in as many vectors in each; their results, over all groups. */
+/* One vector of a unit or two, the first one counted over all units; their results, the first one over all groups. */
 typedef struct Block {
     int64_t vector, lanes;
     int64_t first, results;

@@ -106,7 +106,7 @@ bool us_conv_has_channels_last(const View *view)
     return view->shape[1] > 1 && view->strides[1] == 1;
 }
 
-/* Most results of a group for which vectors of results are faster than products, and than tiles are, for sums and slopes. */
+/* Most results of a group for which vectors of results are faster than products; and than tiles, for sums and slopes. */
 enum { MOST_BY_LANES = 128, MOST_SUMS = 32, MOST_SLOPES = 64 };
 
 /* Whether no sum of Winograd's method can overflow: its maps enlarge values and products less than GROWTH times. */
@@ -134,8 +134,8 @@ static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes
     const bool lanes = us_lanes_take(gather) && (!slopes || in->dtype == DTYPE_FLOAT32);
     const int64_t of_deep = lanes && gather_taps(gather) > 1 ? MOST_BY_LANES : FEW_OF_DEEP;
     const int64_t most = deep && (lanes || !slopes) ? of_deep : FEW_RESULTS;
-    return method != CONV_PRODUCT && gather->results <= most && gather->column_type == gather->compute && !us_conv_has_channels_last(in) && !us_gather_is_pointwise(gather) &&
-           us_cells_take(gather);
+    return method != CONV_PRODUCT && gather->results <= most && gather->column_type == gather->compute &&
+           !us_conv_has_channels_last(in) && !us_gather_is_pointwise(gather) && us_cells_take(gather);
 }
 
 Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, const View *in)

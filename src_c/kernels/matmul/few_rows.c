@@ -132,8 +132,11 @@ US_ALWAYS_INLINE void add_lanes(const float *lanes, float *to)
     }
     typedef int32_t Places __attribute__((vector_size(4 * sizeof(int32_t))));
     const Places low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, first = {0, 1, 4, 5}, second = {2, 3, 6, 7};
-    const Four pairs[2] = {__builtin_shuffle(of_line[0], of_line[1], low) + __builtin_shuffle(of_line[0], of_line[1], high),
-                           __builtin_shuffle(of_line[2], of_line[3], low) + __builtin_shuffle(of_line[2], of_line[3], high)};
+    Four pairs[2];
+    for (int i = 0; i < 2; i++) {
+        const Four one = of_line[2 * i], other = of_line[2 * i + 1];
+        pairs[i] = __builtin_shuffle(one, other, low) + __builtin_shuffle(one, other, high);
+    }
     const Four all = __builtin_shuffle(pairs[0], pairs[1], first) + __builtin_shuffle(pairs[0], pairs[1], second);
     memcpy(to, &all, sizeof all);
 }
