@@ -75,12 +75,14 @@ class Operand:
 
 
 ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+SUBNORMAL_ROUNDING = {"float16": 2.0**-25}  # half a step of the smallest numbers, where it matters
 
 
 def assert_near(operand, expected, magnitude, terms):
     """Within one rounding of the result, and sqrt-like growth of those of the sums (twice, to be safe from luck)."""
     compute = ROUNDING["float64" if operand.dtype == "float64" else "float32"]
     tolerance = ROUNDING.get(operand.dtype, 0.5) * np.abs(expected) + compute * magnitude * (8 + 2 * np.sqrt(terms))
+    tolerance = tolerance + SUBNORMAL_ROUNDING.get(operand.dtype, 0)
     error = np.abs(operand.values() - expected)
     assert (error <= tolerance).all(), (error / tolerance).max()
 
@@ -232,6 +234,7 @@ LANES = [
 def test_results_in_the_lanes_of_vectors(problem, method):
     check_all(problem, method, mirrored=method == DIRECT)
     check_all(problem, method, alpha=1.5, beta=-0.5, layouts=("first", "gaps", "first"))
+    check_all(problem, method, "float16")
 
 
 def test_vectors_of_results_meet_no_zeros_outside_with_what_is_infinite():

@@ -120,8 +120,7 @@ static bool is_moderate(double a, double b, double terms)
 bool us_conv_winograd_pays(DType dtype, bool slopes, int64_t channels, int64_t results, int64_t positions)
 {
     enum { LEAST_CHANNELS = 16, LEAST_FILTERS = 1024, LEAST_POSITIONS = 256 };
-    const bool multiplies_fast = us_bf16_takes(dtype, dtype);
-    const bool by_lanes = slopes && dtype == DTYPE_FLOAT32 && results <= MOST_SLOPES;
+    const bool multiplies_fast = us_bf16_takes(dtype, dtype), by_lanes = slopes && results <= MOST_SLOPES;
     return !multiplies_fast && !by_lanes && channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS &&
            channels * results >= LEAST_FILTERS && positions >= LEAST_POSITIONS;
 }
@@ -131,7 +130,7 @@ static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes
 {
     enum { FEW_RESULTS = 16, FEW_OF_DEEP = 32, DEEP = 128 };
     const bool deep = gather->channels * gather_taps(gather) >= DEEP;
-    const bool lanes = us_lanes_take(gather) && (!slopes || in->dtype == DTYPE_FLOAT32);
+    const bool lanes = us_lanes_take(gather);
     const int64_t of_deep = lanes && gather_taps(gather) > 1 ? MOST_BY_LANES : FEW_OF_DEEP;
     const int64_t most = deep && (lanes || !slopes) ? of_deep : FEW_RESULTS;
     return method != CONV_PRODUCT && gather->results <= most && gather->column_type == gather->compute &&
