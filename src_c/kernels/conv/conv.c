@@ -384,7 +384,9 @@ static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, vo
     const void *dy;
     choose_column_type(gather, way);
     gather->channels_last = goes_along_channels(gather, way, &problem->x);
-    const bool by_planes = way == BY_ROWS && !gather->channels_last, by_product = way == BY_PRODUCT;
+    const bool by_product = way == BY_PRODUCT;
+    const bool by_lanes = us_lanes_take(gather) && !is_depthwise(gather); /* of float32 */
+    const bool by_planes = way == BY_ROWS && !gather->channels_last && !by_lanes;
     const DType dy_type = type_read(gather, by_product || by_planes, &problem->y);
     gather->in_type = type_read(gather, (by_product && us_gather_is_pointwise(gather)) || by_planes, &problem->x);
     if (!us_gather_operand(&problem->x, gather->in_type, gather->channels_last, &gather->in, &x_copy)) {

@@ -39,9 +39,9 @@ typedef enum ConvMethod {
     CONV_WINOGRAD, /* Winograd's filtering of small tiles */
 } ConvMethod;
 
-/* Whether Winograd's method is expected to be the fastest where it can be taken: the operands' type, channels and results
- * of a group, result positions of all images. */
-bool us_conv_winograd_pays(DType dtype, int64_t channels, int64_t results, int64_t positions);
+/* Whether Winograd's method is expected to be the fastest where it can be taken: the operands' type, whether it is the
+ * filter's gradient, channels and results of a group, result positions of all images. */
+bool us_conv_winograd_pays(DType dtype, bool slopes, int64_t channels, int64_t results, int64_t positions);
 
 typedef struct Convolution {
     int32_t axes;                                                  /* spatial axes: 1 to CONV_AXES */

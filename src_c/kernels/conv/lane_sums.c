@@ -10,10 +10,17 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Neighbours in a row, and rows, whose sums are formed together, and so many at most, which stay in registers. */
-enum { ACROSS = 8, DOWN = 4, SUMS = REGISTER_BYTES == 64 ? 24 : 12 };
+/* Neighbours in a row, and rows, whose sums are formed together. */
+enum { ACROSS = 12, DOWN = 4 };
 
-/* A gather of some of the results; its weights: [unit][vector][channel][tap][lane]. */
+/* Vectors of sums that stay in registers: in 32, or in 16, where two vectors of results need room for more weights. */
+US_ALWAYS_INLINE int most_sums(int vectors)
+{
+    enum { OF_MANY_REGISTERS = 24, OF_ONE = 12, OF_TWO = 8 };
+    return REGISTER_BYTES == 64 ? OF_MANY_REGISTERS : vectors == 1 ? OF_ONE : OF_TWO;
+}
+
+/* A gather of some of the results; its weights: [unit][block][channel][tap][lane]. */
 typedef struct Phase {
     Gather gather;
     Among among;
@@ -33,98 +40,143 @@ static void order_weights(void *context, int64_t number)
 {
     const Work *work = context;
     const Plan *plan = &work->plan;
-    const int64_t vectors = plan->units * plan->vectors, vector = number % vectors, size = (int64_t)sizeof(float);
-    const Phase *phase = &work->phases[number / vectors];
+    const int64_t blocks = plan->units * plan->blocks, block = number % blocks, size = (int64_t)sizeof(float);
+    const Phase *phase = &work->phases[number / blocks];
     const int64_t depth = phase->gather.channels * gather_taps(&phase->gather);
-    int64_t first;
-    const int64_t count = us_lanes_results(plan, vector / plan->vectors, vector % plan->vectors, &first);
-    float *to = phase->weights + vector * depth * WIDTH;
-    if (count < WIDTH) {
-        memset(to, 0, (size_t)(depth * WIDTH) * sizeof *to);
+    const Block of = us_lanes_block(plan, block);
+    float *to = phase->weights + of.vector * depth * WIDTH;
+    if (of.results < of.lanes) {
+        memset(to, 0, (size_t)(depth * of.lanes) * sizeof *to);
     }
-    us_transpose((char *)to, WIDTH * size, (const char *)(phase->filter + first * depth), depth * size, count, depth, size);
+    const float *from = phase->filter + of.first * depth;
+    us_transpose((char *)to, of.lanes * size, (const char *)from, depth * size, of.results, depth, size);
 }
 
-/* The sums of `across` neighbours in some rows from `row` on, which see what lies `apart` floats apart. */
-US_ALWAYS_INLINE void sum_rows(const Patch *patch, int apart, int across, int down, const float *weights, int64_t row,
-                               int64_t column, float *sums)
+/* The sums of `across` neighbours in some rows from `row` on, which see what lies `apart` floats apart, of one vector of
+ * results or two. */
+US_ALWAYS_INLINE void sum_rows(const Patch *patch, int apart, int vectors, int across, int down, const float *weights,
+                               int64_t row, int64_t column, float *sums)
 {
     const bool own = apart == WIDTH;
     const int64_t taps = gather_taps(&patch->part.gather), channels = patch->part.gather.channels;
     const float *from[DOWN];
-    Lanes sum[DOWN][ACROSS];
+    Lanes sum[DOWN][ACROSS][2];
 #pragma GCC unroll 4
     for (int i = 0; i < down; i++) {
-        from[i] = patch->cells + patch->starts[smaller(row + i, patch->rows - 1)] + column * apart;
-#pragma GCC unroll 8
+        from[i] = patch->cells + patch->starts[row + i] + column * apart;
+#pragma GCC unroll 12
         for (int j = 0; j < across; j++) {
-            sum[i][j] = (Lanes){0};
+            sum[i][j][0] = sum[i][j][1] = (Lanes){0};
         }
     }
     for (int64_t c = 0; c < channels; c++) {
-        for (int64_t tap = 0; tap < taps; tap++, weights += WIDTH) {
+        for (int64_t tap = 0; tap < taps; tap++, weights += vectors * WIDTH) {
             const int64_t at = c * patch->grid.all + patch->shifts[tap];
-            const Lanes weight = *(const Lanes *)weights;
+            const Lanes weight = *(const Lanes *)weights, second = *(const Lanes *)(weights + (vectors - 1) * WIDTH);
 #pragma GCC unroll 4
             for (int i = 0; i < down; i++) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
                 for (int j = 0; j < across; j++) {
                     const float *value = from[i] + at + j * apart;
-                    sum[i][j] += own ? weight * *(const Lanes *)value : weight * *value;
+                    sum[i][j][0] += own ? weight * *(const Lanes *)value : weight * *value;
+                    if (vectors == 2) {
+                        sum[i][j][1] += second * *value;
+                    }
                 }
             }
         }
     }
 #pragma GCC unroll 4
-    for (int i = 0; i < down; i++) { /* rows behind the last one are that one once more */
-        float *to = sums + patch->places[smaller(row + i, patch->rows - 1)] + column * patch->step;
-#pragma GCC unroll 8
+    for (int i = 0; i < down; i++) {
+        float *to = sums + (patch->places[row + i] + column * patch->step) * vectors;
+#pragma GCC unroll 12
         for (int j = 0; j < across; j++) {
-            *(Lanes *)(to + j * patch->step) = sum[i][j];
+            *(Lanes *)(to + j * patch->step * vectors) = sum[i][j][0];
+            if (vectors == 2) {
+                *(Lanes *)(to + j * patch->step * vectors + WIDTH) = sum[i][j][1];
+            }
         }
     }
 }
 
-US_ALWAYS_INLINE void sum_columns(const Patch *patch, int apart, int across, const float *weights, int64_t column, float *sums)
+/* Most neighbours whose sums are formed together. */
+US_ALWAYS_INLINE int most_across(int vectors)
 {
-    const int fitting = SUMS / across, down = fitting < DOWN ? fitting : DOWN;
-    for (int64_t row = 0; row < patch->rows; row += down) {
-        sum_rows(patch, apart, across, down, weights, row, column, sums);
+    return most_sums(vectors) / vectors < ACROSS ? most_sums(vectors) / vectors : ACROSS;
+}
+
+US_ALWAYS_INLINE void sum_columns(const Patch *patch, int apart, int vectors, int wanted, const float *weights,
+                                  int64_t column, float *sums)
+{
+    const int most = most_across(vectors), across = wanted < most ? wanted : most;
+    const int fitting = most_sums(vectors) / across / vectors, down = fitting < DOWN ? fitting : DOWN;
+    int64_t row = 0;
+    for (; row + down <= patch->rows; row += down) {
+        sum_rows(patch, apart, vectors, across, down, weights, row, column, sums);
+    }
+    for (; row < patch->rows; row++) {
+        sum_rows(patch, apart, vectors, across, 1, weights, row, column, sums);
     }
 }
 
 /* All positions of the patch, in columns as wide as each other. */
-US_ALWAYS_INLINE void sum_positions(const Patch *patch, int apart, const float *weights, float *sums)
+US_ALWAYS_INLINE void sum_positions(const Patch *patch, int apart, int vectors, const float *weights, float *sums)
 {
-    const int64_t columns = ceiling(patch->width, ACROSS);
+    const int64_t columns = ceiling(patch->width, most_across(vectors));
     for (int64_t i = 0; i < columns; i++) {
         const int64_t column = i * patch->width / columns, end = (i + 1) * patch->width / columns;
         switch (end - column) {
-        case 1: sum_columns(patch, apart, 1, weights, column, sums); break;
-        case 2: sum_columns(patch, apart, 2, weights, column, sums); break;
-        case 3: sum_columns(patch, apart, 3, weights, column, sums); break;
-        case 4: sum_columns(patch, apart, 4, weights, column, sums); break;
-        case 5: sum_columns(patch, apart, 5, weights, column, sums); break;
-        case 6: sum_columns(patch, apart, 6, weights, column, sums); break;
-        case 7: sum_columns(patch, apart, 7, weights, column, sums); break;
-        default: sum_columns(patch, apart, ACROSS, weights, column, sums); break;
+        case 1: sum_columns(patch, apart, vectors, 1, weights, column, sums); break;
+        case 2: sum_columns(patch, apart, vectors, 2, weights, column, sums); break;
+        case 3: sum_columns(patch, apart, vectors, 3, weights, column, sums); break;
+        case 4: sum_columns(patch, apart, vectors, 4, weights, column, sums); break;
+        case 5: sum_columns(patch, apart, vectors, 5, weights, column, sums); break;
+        case 6: sum_columns(patch, apart, vectors, 6, weights, column, sums); break;
+        case 7: sum_columns(patch, apart, vectors, 7, weights, column, sums); break;
+        case 8: sum_columns(patch, apart, vectors, 8, weights, column, sums); break;
+        case 9: sum_columns(patch, apart, vectors, 9, weights, column, sums); break;
+        case 10: sum_columns(patch, apart, vectors, 10, weights, column, sums); break;
+        case 11: sum_columns(patch, apart, vectors, 11, weights, column, sums); break;
+        default: sum_columns(patch, apart, vectors, ACROSS, weights, column, sums); break;
         }
     }
 }
 
 static void sum_of_own(const Patch *patch, const float *weights, float *sums)
 {
-    sum_positions(patch, WIDTH, weights, sums);
+    sum_positions(patch, WIDTH, 1, weights, sums);
 }
 
 static void sum_of_one(const Patch *patch, const float *weights, float *sums)
 {
-    sum_positions(patch, 1, weights, sums);
+    sum_positions(patch, 1, 1, weights, sums);
 }
 
 static void sum_of_steps(const Patch *patch, const float *weights, float *sums)
 {
-    sum_positions(patch, LANES_STEP, weights, sums);
+    sum_positions(patch, LANES_STEP, 1, weights, sums);
+}
+
+static void sum_two(const Patch *patch, const float *weights, float *sums)
+{
+    sum_positions(patch, 1, 2, weights, sums);
+}
+
+static void sum_two_of_steps(const Patch *patch, const float *weights, float *sums)
+{
+    sum_positions(patch, LANES_STEP, 2, weights, sums);
+}
+
+static void sum_block(const Patch *patch, const Block *block, const float *weights, float *sums)
+{
+    const bool two = block->lanes > WIDTH;
+    if (patch->plan->own) {
+        sum_of_own(patch, weights, sums);
+    } else if (patch->apart == 1) {
+        (two ? sum_two : sum_of_one)(patch, weights, sums);
+    } else {
+        (two ? sum_two_of_steps : sum_of_steps)(patch, weights, sums);
+    }
 }
 
 /* Positions of all results. */
@@ -133,22 +185,22 @@ typedef struct Stretch {
 } Stretch;
 
 /* The sums of some results, [position][lane], to where they belong; `ordered`: memory for as many. */
-static void store_sums(const Finish *finish, const Stretch *of, int64_t image, int64_t first, int64_t results,
-                       const float *sums, float *ordered)
+static void store_sums(const Finish *finish, const Stretch *of, int64_t image, const Block *block, const float *sums,
+                       float *ordered)
 {
     const int64_t size = (int64_t)sizeof(float);
     for (int64_t done = 0, some; done < of->count; done += some) {
         const int64_t position = of->begin + done, within = position % image;
         some = smaller(of->count - done, image - within);
-        float *plane = us_finish_plane(finish, DTYPE_FLOAT32, position / image, first);
+        float *plane = us_finish_plane(finish, DTYPE_FLOAT32, position / image, block->first);
         char *to = plane != NULL ? (char *)(plane + within) : (char *)(ordered + done);
-        us_transpose(to, (plane != NULL ? finish->out.strides[1] : of->count) * size, (const char *)(sums + done * WIDTH),
-                     WIDTH * size, some, results, size);
+        us_transpose(to, (plane != NULL ? finish->out.strides[1] : of->count) * size,
+                     (const char *)(sums + done * block->lanes), block->lanes * size, some, block->results, size);
         if (plane != NULL) {
             continue;
         }
-        for (int64_t k = 0; done + some == of->count && k < results; k++) {
-            us_finish_positions(finish, DTYPE_FLOAT32, first + k, of->begin, of->count, ordered + k * of->count);
+        for (int64_t k = 0; done + some == of->count && k < block->results; k++) {
+            us_finish_positions(finish, DTYPE_FLOAT32, block->first + k, of->begin, of->count, ordered + k * of->count);
         }
     }
 }
@@ -165,22 +217,18 @@ static void sum_unit(const Piece *piece, int64_t unit)
 {
     const Work *work = piece->work;
     const Plan *plan = &work->plan;
-    for (int64_t vector = 0; vector < plan->vectors; vector++) {
-        int64_t first;
-        const int64_t results = us_lanes_results(plan, unit, vector, &first);
+    for (int64_t number = 0; number < plan->blocks; number++) {
+        const Block block = us_lanes_block(plan, unit * plan->blocks + number);
         for (int64_t k = 0; k < work->count; k++) {
             const Phase *phase = &work->phases[k];
             const int64_t depth = phase->gather.channels * gather_taps(&phase->gather);
-            const float *weights = phase->weights + (unit * plan->vectors + vector) * depth * WIDTH;
-            if (vector == 0) {
+            if (number == 0) {
                 us_lanes_pack(&piece->patches[k], unit);
             }
-            (plan->own                       ? sum_of_own
-             : piece->patches[k].apart == 1 ? sum_of_one
-                                            : sum_of_steps)(&piece->patches[k], weights, piece->sums);
+            sum_block(&piece->patches[k], &block, phase->weights + block.vector * depth * WIDTH, piece->sums);
         }
-        store_sums(work->finish, &piece->stretch, conv_product3(work->phases->among.size), first, results, piece->sums,
-                   piece->ordered);
+        const int64_t image = conv_product3(work->phases->among.size);
+        store_sums(work->finish, &piece->stretch, image, &block, piece->sums, piece->ordered);
     }
 }
 
@@ -188,7 +236,8 @@ static void sum_unit(const Piece *piece, int64_t unit)
 static bool sum_units(Piece *piece, int64_t set)
 {
     const Plan *plan = &piece->work->plan;
-    const size_t of_sums = us_scratch_bytes(us_scratch_count(piece->stretch.count, WIDTH), sizeof(float));
+    const int64_t lanes = smaller(plan->vectors, 2) * WIDTH;
+    const size_t of_sums = us_scratch_bytes(us_scratch_count(piece->stretch.count, lanes), sizeof(float));
     size_t bytes = 2 * of_sums;
     for (int64_t k = 0; k < piece->work->count; k++) {
         bytes += us_lanes_cell_bytes(&piece->patches[k]);
@@ -262,7 +311,7 @@ static KernelStatus sum_phases(const Plan *plan, Phase *phases, int64_t count, c
         next += vectors * WIDTH * phases[k].gather.channels * gather_taps(&phases[k].gather);
     }
     atomic_init(&work.no_memory, false);
-    us_parallel(count * vectors, order_weights, &work);
+    us_parallel(count * plan->units * plan->blocks, order_weights, &work);
     us_parallel(plan->cut.count * plan->sets, sum_piece, &work);
     us_scratch_give_back(weights);
     return atomic_load(&work.no_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;

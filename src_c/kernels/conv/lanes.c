@@ -29,17 +29,21 @@ Plan us_lanes_plan(const Gather *gather)
     plan.units = plan.own ? ceiling(gather->groups, WIDTH) : gather->groups;
     plan.results = plan.own ? WIDTH : gather->results;
     plan.vectors = ceiling(plan.results, WIDTH);
+    plan.blocks = ceiling(plan.vectors, 2);
     plan.cut = us_grid_cut(gather, gather->channels * plan.cell, ceiling(FEW, plan.units));
     plan.each = ceiling(plan.units, bounded(FEW / plan.cut.count, 1, plan.units));
     plan.sets = ceiling(plan.units, plan.each);
     return plan;
 }
 
-int64_t us_lanes_results(const Plan *plan, int64_t unit, int64_t vector, int64_t *first)
+Block us_lanes_block(const Plan *plan, int64_t number)
 {
-    const int64_t all = plan->gather->groups * plan->gather->results, end = smaller((unit + 1) * plan->results, all);
-    *first = unit * plan->results + vector * WIDTH;
-    return smaller(WIDTH, end - *first);
+    const int64_t unit = number / plan->blocks, vector = number % plan->blocks * 2;
+    const int64_t lanes = smaller(2, plan->vectors - vector) * WIDTH;
+    const int64_t all = plan->gather->groups * plan->gather->results;
+    const int64_t first = unit * plan->results + vector * WIDTH, end = smaller((unit + 1) * plan->results, all);
+    return (Block){.vector = unit * plan->vectors + vector, .lanes = lanes, .first = first,
+                   .results = smaller(lanes, end - first)};
 }
 
 /* The same on every level: slopes are summed in another order than otherwise. */
@@ -191,6 +195,9 @@ static void pack_group(const Patch *patch, int64_t group)
     }
 }
 
+/* Positions that are turned round at a time: they stay in the first cache. */
+enum { TURNED = 64 };
+
 /* The channels in the lanes of a unit: an image's are turned round together. In the last unit some lanes have none. */
 static void pack_channels(const Patch *patch, int64_t unit)
 {
@@ -204,8 +211,11 @@ static void pack_channels(const Patch *patch, int64_t unit)
         const Line *line = &patch->lines[i];
         if (i == 0 || line->image != line[-1].image) {
             const float *from = (const float *)gather->in + (line->image * gather->groups + unit * WIDTH) * plane;
-            us_transpose((char *)patch->turned, WIDTH * size, (const char *)(from + patch->lowest), plane * size, channels,
-                         patch->highest - patch->lowest, size);
+            for (int64_t first = patch->lowest; first < patch->highest; first += TURNED) {
+                float *to = patch->turned + (first - patch->lowest) * WIDTH;
+                us_transpose((char *)to, WIDTH * size, (const char *)(from + first), plane * size, channels,
+                             smaller(TURNED, patch->highest - first), size);
+            }
         }
         Lanes *to = (Lanes *)(patch->cells + line->cell * WIDTH);
         const Lanes *from = (const Lanes *)(patch->turned + (line->position - patch->lowest) * WIDTH);

@@ -21,6 +21,7 @@ typedef struct Plan {
     bool own;                         /* depthwise: every lane has its own channel */
     int64_t depth;                    /* weights of a result */
     int64_t results, vectors, units;  /* of a unit; vectors of its results */
+    int64_t blocks;                   /* of a unit: two vectors each, one where no more are left */
     int64_t cell;                     /* floats of a cell: one channel, or WIDTH */
     int64_t each, sets;               /* units of a set */
     GridCut cut;
@@ -34,8 +35,13 @@ typedef struct Among {
 /* The division of the work on a gather. */
 Plan us_lanes_plan(const Gather *gather);
 
-/* How many results a vector of a unit has; *first: the first one, counted over all groups. */
-int64_t us_lanes_results(const Plan *plan, int64_t unit, int64_t vector, int64_t *first);
+/* One vector of a unit or two, the first one counted over all units; their results, the first one over all groups. */
+typedef struct Block {
+    int64_t vector, lanes;
+    int64_t first, results;
+} Block;
+
+Block us_lanes_block(const Plan *plan, int64_t number);
 
 /* Cells of a line that lie inside the input: the first one, and its position in an image. */
 typedef struct Line {

@@ -106,6 +106,9 @@ bool us_conv_has_channels_last(const View *view)
     return view->shape[1] > 1 && view->strides[1] == 1;
 }
 
+/* Most results of a group for which vectors of results are faster than products; and than tiles, for sums and slopes. */
+enum { MOST_BY_LANES = 128, MOST_SUMS = 32, MOST_SLOPES = 64 };
+
 /* Whether no sum of Winograd's method can overflow: its maps enlarge values and products less than GROWTH times. */
 static bool is_moderate(double a, double b, double terms)
 {
@@ -114,11 +117,11 @@ static bool is_moderate(double a, double b, double terms)
     return a < limit && b < limit && a * b < limit;
 }
 
-bool us_conv_winograd_pays(DType dtype, int64_t channels, int64_t results, int64_t positions)
+bool us_conv_winograd_pays(DType dtype, bool slopes, int64_t channels, int64_t results, int64_t positions)
 {
     enum { LEAST_CHANNELS = 16, LEAST_FILTERS = 1024, LEAST_POSITIONS = 256 };
-    const bool multiplies_fast = us_bf16_takes(dtype, dtype);
-    return !multiplies_fast && channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS &&
+    const bool multiplies_fast = us_bf16_takes(dtype, dtype), by_lanes = slopes && results <= MOST_SLOPES;
+    return !multiplies_fast && !by_lanes && channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS &&
            channels * results >= LEAST_FILTERS && positions >= LEAST_POSITIONS;
 }
 
@@ -127,10 +130,11 @@ static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes
 {
     enum { FEW_RESULTS = 16, FEW_OF_DEEP = 32, DEEP = 128 };
     const bool deep = gather->channels * gather_taps(gather) >= DEEP;
-    const bool fast = !slopes || (in->dtype == DTYPE_FLOAT32 && us_lanes_take(gather));
-    return method != CONV_PRODUCT && gather->results <= (deep && fast ? FEW_OF_DEEP : FEW_RESULTS) &&
-           gather->column_type == gather->compute && !us_conv_has_channels_last(in) && !us_gather_is_pointwise(gather) &&
-           us_cells_take(gather);
+    const bool lanes = us_lanes_take(gather);
+    const int64_t of_deep = lanes && gather_taps(gather) > 1 ? MOST_BY_LANES : FEW_OF_DEEP;
+    const int64_t most = deep && (lanes || !slopes) ? of_deep : FEW_RESULTS;
+    return method != CONV_PRODUCT && gather->results <= most && gather->column_type == gather->compute &&
+           !us_conv_has_channels_last(in) && !us_gather_is_pointwise(gather) && us_cells_take(gather);
 }
 
 Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, const View *in)
@@ -142,9 +146,10 @@ Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, cons
         return BY_ROWS;
     }
     const bool by_rows = has_few_results(gather, method, slopes, in);
-    const bool near = by_rows && (slopes || gather->channels * conv_product3(gather->in_size) <= NEAR_VALUES);
+    const bool few_values = gather->channels * conv_product3(gather->in_size) <= NEAR_VALUES;
+    const bool near = by_rows && (slopes ? gather->results <= MOST_SLOPES : gather->results <= MOST_SUMS && few_values);
     const bool pays =
-        us_conv_winograd_pays(gather->column_type, gather->channels, gather->results, gather_positions(gather));
+        us_conv_winograd_pays(gather->column_type, false, gather->channels, gather->results, gather_positions(gather));
     const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays && !near));
     return tiles ? BY_TILES : by_rows ? BY_ROWS : BY_PRODUCT;
 }

@@ -79,36 +79,66 @@ static Lines load_lines(float *memory, const Matrix *b, const char *from, int64_
 
 /* ---- lines along the depth --------------------------------------------------------------------------------------- */
 
-/* lanes[line][i % SUM_LANES] += a[i] * lines[line][i] */
-static void add_products(float *lanes, const float *a, Lines lines, int64_t count)
+/* Rows whose sums stay in registers together. */
+enum { ROWS_TOGETHER = REGISTER_BYTES == 64 ? 4 : 1 };
+
+/* lanes[row][line][i % SUM_LANES] += a[row][i] * lines[line][i], of rows `step` apart */
+US_ALWAYS_INLINE void add_products(float *lanes, int rows, const float *a, int64_t step, Lines lines, int64_t count)
 {
-    Part sums[TOGETHER][PARTS];
-    memcpy(sums, lanes, sizeof sums);
+    Part sums[ROWS_TOGETHER][TOGETHER][PARTS];
+    memcpy(sums, lanes, (size_t)rows * sizeof sums[0]);
     for (int64_t i = 0; i < count; i += SUM_LANES) {
 #pragma GCC unroll 4
         for (int part = 0; part < PARTS; part++) {
             const int64_t at = i + part * PART_LANES;
-            const Part of_a = *(const Part *)(a + at);
 #pragma GCC unroll 4
             for (int line = 0; line < TOGETHER; line++) {
-                sums[line][part] += of_a * *(const Part *)(lines.values + line * lines.pitch + at);
+                const Part of_line = *(const Part *)(lines.values + line * lines.pitch + at);
+#pragma GCC unroll 4
+                for (int row = 0; row < rows; row++) {
+                    sums[row][line][part] += *(const Part *)(a + row * step + at) * of_line;
+                }
             }
         }
     }
-    memcpy(lanes, sums, sizeof sums);
+    memcpy(lanes, sums, (size_t)rows * sizeof sums[0]);
 }
 
-static float sum_of(const float *lanes)
+static void add_to_rows(float *lanes, int64_t rows, const float *a, int64_t step, Lines lines, int64_t count)
+{
+    int64_t row = 0;
+    for (; row + ROWS_TOGETHER <= rows; row += ROWS_TOGETHER) {
+        add_products(lanes + row * TOGETHER * SUM_LANES, ROWS_TOGETHER, a + row * step, step, lines, count);
+    }
+    for (; row < rows; row++) {
+        add_products(lanes + row * TOGETHER * SUM_LANES, 1, a + row * step, step, lines, count);
+    }
+}
+
+/* to[line]: the sum of its lanes, halved again and again. */
+US_ALWAYS_INLINE void add_lanes(const float *lanes, float *to)
 {
     typedef float Eight __attribute__((vector_size(8 * sizeof(float))));
     typedef float Four __attribute__((vector_size(4 * sizeof(float))));
-    Eight halves[2];
-    Four quarters[2];
-    memcpy(halves, lanes, sizeof halves);
-    const Eight eight = halves[0] + halves[1];
-    memcpy(quarters, &eight, sizeof quarters);
-    const Four four = quarters[0] + quarters[1];
-    return (four[0] + four[2]) + (four[1] + four[3]);
+    Four of_line[TOGETHER];
+#pragma GCC unroll 4
+    for (int line = 0; line < TOGETHER; line++) {
+        Eight halves[2];
+        Four quarters[2];
+        memcpy(halves, lanes + line * SUM_LANES, sizeof halves);
+        const Eight eight = halves[0] + halves[1];
+        memcpy(quarters, &eight, sizeof quarters);
+        of_line[line] = quarters[0] + quarters[1];
+    }
+    typedef int32_t Places __attribute__((vector_size(4 * sizeof(int32_t))));
+    const Places low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, first = {0, 1, 4, 5}, second = {2, 3, 6, 7};
+    Four pairs[2];
+    for (int i = 0; i < 2; i++) {
+        const Four one = of_line[2 * i], other = of_line[2 * i + 1];
+        pairs[i] = __builtin_shuffle(one, other, low) + __builtin_shuffle(one, other, high);
+    }
+    const Four all = __builtin_shuffle(pairs[0], pairs[1], first) + __builtin_shuffle(pairs[0], pairs[1], second);
+    memcpy(to, &all, sizeof all);
 }
 
 /* The sums of all rows with columns first … first + count - 1. */
@@ -122,14 +152,10 @@ static void sum_along(const Sizes *sizes, const float *a, const Matrix *b, int64
             const int64_t part = smaller(PART, sizes->k - k);
             const char *from = number_at(b, k, first + column);
             const Lines lines = load_lines(memory, b, from, b->column, count - column, part);
-            for (int64_t i = 0; i < sizes->m; i++) {
-                add_products(lanes[i], a + i * us_few_rows_stride(sizes->k) + k, lines, part);
-            }
+            add_to_rows(lanes[0], sizes->m, a + k, us_few_rows_stride(sizes->k), lines, part);
         }
-        for (int64_t i = 0; i < sizes->m; i++) {
-            for (int64_t line = 0; line < TOGETHER && column + line < count; line++) {
-                sums[i * PART + column + line] = sum_of(lanes[i] + line * SUM_LANES);
-            }
+        for (int64_t i = 0; i < sizes->m; i++) { /* up to a multiple of TOGETHER, as PART is one */
+            add_lanes(lanes[i], sums + i * PART + column);
         }
     }
 }

@@ -21,7 +21,7 @@ enum {
     TABLE_LIMIT = 256,
     TABLE_LEAST = 16,
     FEW_ROWS = 4,
-    NEAR_ROW = 2048, /* bytes */
+    NEAR_ROW = 4096, /* bytes */
 };
 
 static int64_t magnitude(int64_t stride)

@@ -49,7 +49,8 @@ static int expected_rank(const ConvCall *conv, ConvMethod method)
         positions *= conv->y->sizes[2 + axis];
     if (method == CONV_WINOGRAD) {
         const int64_t results = conv->w.sizes[0] / conv->conv->groups;
-        return us_conv_winograd_pays(type_dtype(conv->x->type), conv->w.sizes[1], results, positions) ? 0 : 4;
+        const bool slopes = conv->direction == CONV_FILTER;
+        return us_conv_winograd_pays(type_dtype(conv->x->type), slopes, conv->w.sizes[1], results, positions) ? 0 : 4;
     }
     return method == CONV_PLAIN ? 1 : method == CONV_PRODUCT ? 2 : 3;
 }
