@@ -28,6 +28,7 @@ pytestmark = [
 def up_to_date():
     with native.locked(native.BUILDS / "aarch64.lock"):
         native.check(["cmake", "--build", BUILD])
+        native.check(["cmake", "--install", BUILD])  # that Python uses what is installed
 
 
 @pytest.mark.parametrize("folder", PROGRAMS)
