@@ -4,4 +4,4 @@ understudy.ascend, understudy.maca and understudy.ftdsp give the raw ABI (`ffi`,
 understudy.paths tells where the SDK trees are.
 """
 
-__version__ = "0.11.0"
+__version__ = "0.12.0"
