@@ -122,7 +122,7 @@ static Route route_of(const ExpertLayout *layout, const View *ids)
     Route route = {.tokens = ids->shape[0], .k = ids->shape[1], .slots = layout->shared_ranks + layout->experts};
     route.choices = route.k + (layout->shared_ranks > 0 ? layout->shared : 0);
     route.begin = us_scratch_array(route.slots + 1 + route.tokens * route.choices, sizeof *route.begin);
-    route.places = route.begin + route.slots + 1;
+    route.places = route.begin != NULL ? route.begin + route.slots + 1 : NULL;
     return route;
 }
 
