@@ -1,6 +1,6 @@
 #include "kernels/scan/scan.h"
 
-#include "kernels/move/copy_view.h"
+#include "kernels/move/transpose.h"
 #include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/parallel.h"
