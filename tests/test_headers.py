@@ -77,6 +77,12 @@ def test_headers_compile_in_any_order(stack, language):
     compile_units(language, stack, map(including, orders))
 
 
+@pytest.mark.parametrize("stack", paths.STACKS)
+def test_headers_say_bool(stack):
+    """<stdbool.h> of gcc lets C++ read _Bool, that of clang does not."""
+    compile_units("c++11", stack, ["#include <stdbool.h>\n#undef _Bool\n" + including(headers(stack))])
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_our_own_header_compiles_beside_them(language):
     compile_units(language, "ascend", [including(["understudy/understudy.h", "acl/acl.h"])])

@@ -1222,7 +1222,7 @@ typedef enum aclrtMemLinkType {
 typedef struct MemAttrMapping {
     uint32_t pgType;
     uint32_t memType;
-    _Bool isHostAlloc;
+    bool isHostAlloc;
     aclrtMemAttr memAttr;
 } MemAttrMapping;
 

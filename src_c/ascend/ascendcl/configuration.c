@@ -1,6 +1,7 @@
 #include "ascend/ascendcl/configuration.h"
 
 #include "acl/acl_base.h"
+#include "report/hash.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -175,15 +176,6 @@ static bool read_document(Reader *reader)
 
 /* ---- the file ---- */
 
-static uint64_t fingerprint_of(const char *text, size_t length)
-{
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
-    }
-    return hash;
-}
-
 /* The whole file in memory that the caller frees; NULL after a refusal. */
 static char *read_file(Call *call, const char *path, size_t *length)
 {
@@ -256,7 +248,7 @@ void acl_read_configuration(Call *call, const char *path, Configuration *configu
         free(text);
         return;
     }
-    configuration->fingerprint = fingerprint_of(text, configuration->size);
+    configuration->fingerprint = us_hash(text, configuration->size);
     configuration->default_device = (int32_t)device;
     configuration->messages_of_process = mode == 1;
     configuration->profiles = wanted[PROFILER].given && strcmp(wanted[PROFILER].value, "on") == 0;

@@ -1,6 +1,7 @@
 #include "ascend/hccl/rank_table.h"
 
 #include "hccl/hccl.h"
+#include "report/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +11,7 @@ enum { PATH_BYTES = 4096, SIZE_LIMIT = 1 << 24, WORD_BYTES = 32 };
 
 uint64_t hccl_number_of(const char *text, size_t length)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
-    }
-    return hash | 2;
+    return us_hash(text, length) | 2;
 }
 
 /* For the caller to free. */

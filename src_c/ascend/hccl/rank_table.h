@@ -13,7 +13,7 @@ typedef struct RankTable {
 /* Rules clusterInfo/null, missing, size, memory, status and ranks. */
 RankTable hccl_read_rank_table(Call *call, const char *path);
 
-/* FNV-1a, neither 0 nor 1. */
+/* A hash of the text, neither 0 nor 1. */
 uint64_t hccl_number_of(const char *text, size_t length);
 
 #endif

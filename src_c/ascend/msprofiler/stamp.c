@@ -5,6 +5,7 @@
 #include "acl/error_codes/rt_error_codes.h"
 #include "ascend/common/platform.h"
 #include "device/graph.h"
+#include "report/hash.h"
 #include "report/trace.h"
 
 #include <stdlib.h>
@@ -258,10 +259,7 @@ uint64_t aclprofStr2Id(const char *message)
     if (message == NULL) {
         return UINT64_MAX;
     }
-    uint64_t hash = 0xcbf29ce484222325U; /* FNV-1a */
-    for (; *message != '\0'; message++) {
-        hash = (hash ^ (unsigned char)*message) * 0x100000001b3U;
-    }
+    const uint64_t hash = us_hash(message, strlen(message));
     return hash != UINT64_MAX ? hash : 0;
 }
 

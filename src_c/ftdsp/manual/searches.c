@@ -4,6 +4,7 @@
 #include "kernels/reduce/reductions.h"
 #include "kernels/scratch.h"
 #include "kernels/sort/beats.h"
+#include "report/hash.h"
 #include "tensor/convert.h"
 #include "tensor/lane.h"
 #include "tensor/parallel.h"
@@ -441,17 +442,12 @@ void ft_op_sparsefillemptyrows(FtCall *call, const FtSparsefillemptyrows *a)
 
 /* ---- hashes ---- */
 
-/* FNV-1a of the bytes of a seed and a feature. */
 static int64_t hash(float seed, int32_t feature)
 {
     unsigned char bytes[8];
     memcpy(bytes, &seed, 4);
     memcpy(bytes + 4, &feature, 4);
-    uint64_t value = UINT64_C(0xcbf29ce484222325);
-    for (int k = 0; k < 8; k++) {
-        value = (value ^ bytes[k]) * UINT64_C(0x100000001b3);
-    }
-    return (int64_t)value;
+    return (int64_t)us_hash(bytes, sizeof bytes);
 }
 
 void ft_op_lsh_projection(FtCall *call, const FtLshProjection *a)
