@@ -9,12 +9,12 @@
 #include <string.h>
 
 /* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. Lines of up to
- * TURNED_LENGTH, or TURNED_SUMS where integers are summed up, and groups of a few lines that take turns in memory, are
- * turned into columns: so many that TURNED_ROWS of each fit a tile. A few groups are scanned as they lie. */
+ * TURNED_LENGTH, or of less than TURNED_SUM_BYTES where integers are summed up, and groups of a few lines that take turns
+ * in memory, are turned into columns: so many that TURNED_ROWS of each fit a tile. A few groups are scanned as they lie. */
 enum {
     COLUMNS = 1024,
     TURNED_LENGTH = 256,
-    TURNED_SUMS = 128,
+    TURNED_SUM_BYTES = 2048,
     TURNED_ROWS = 16,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
@@ -283,8 +283,9 @@ static bool sums_integers(const ScanCall *call)
 static bool are_turned(const Work *work)
 {
     const int64_t lines = work->kept.shape[work->kept.rank - 1];
-    const int64_t most = sums_integers(work->call) ? TURNED_SUMS : TURNED_LENGTH;
-    bool neighbours = lines >= LANES && (work->together > 1 || work->length <= most);
+    const bool is_short = sums_integers(work->call) ? work->length < TURNED_SUM_BYTES / size_of(work, 0)
+                                                    : work->length <= TURNED_LENGTH;
+    bool neighbours = lines >= LANES && (work->together > 1 || is_short);
     for (int k = 0; k <= work->call->outputs; k++) {
         neighbours &= work->along[k] == work->together;
     }
