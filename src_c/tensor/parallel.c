@@ -3,13 +3,12 @@
 #include "report/report.h"
 #include "report/thread.h"
 #include "report/trace.h"
+#include "tensor/processors.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/sysinfo.h>
 
 /* How long a thread looks for work (or for the end of it) before it sleeps. Long enough that a chain of kernels meets
  * warm threads, short enough that it costs nobody else a time slice. Before it wakes a sleeping worker, which costs
@@ -84,18 +83,6 @@ static bool may_spin(Spin *spin)
         spin->until = now + spin->limit;
     }
     return now < spin->until;
-}
-
-static int usable_processors(void)
-{
-    static _Atomic int processors;
-    int count = atomic_load_explicit(&processors, memory_order_relaxed);
-    if (count == 0) {
-        cpu_set_t set;
-        count = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
-        atomic_store_explicit(&processors, count, memory_order_relaxed);
-    }
-    return count;
 }
 
 static int64_t pieces_left(const Share *share)
@@ -224,7 +211,7 @@ static void help(Job *job, bool (*enough)(void *), void *context)
 bool us_parallel_wait(bool (*enough)(void *context), void *context, int64_t nanoseconds)
 {
     bool done = enough(context);
-    if (done || usable_processors() == 1) {
+    if (done || us_usable_processors() == 1) {
         return done;
     }
     const bool may_help = !inside && us_thread_has_room();
@@ -261,7 +248,7 @@ static bool sees_job(void *unused)
  * own, it sleeps at once. */
 static bool looks_for_job(void *unused)
 {
-    return sees_job(unused) || atomic_load_explicit(&pool.standby, memory_order_relaxed) >= usable_processors();
+    return sees_job(unused) || atomic_load_explicit(&pool.standby, memory_order_relaxed) >= us_usable_processors();
 }
 
 static void *worker(void *unused)
@@ -422,19 +409,8 @@ int us_parallel_threads(void)
     static _Atomic int threads;
     int known = atomic_load_explicit(&threads, memory_order_relaxed);
     if (known == 0) {
-        known = (int)us_environment_integer("UNDERSTUDY_THREADS", usable_processors(), 1, THREAD_LIMIT);
+        known = (int)us_environment_integer("UNDERSTUDY_THREADS", us_usable_processors(), 1, THREAD_LIMIT);
         atomic_store_explicit(&threads, known, memory_order_relaxed);
     }
     return known;
-}
-
-int us_installed_processors(void)
-{
-    static _Atomic int processors;
-    int count = atomic_load_explicit(&processors, memory_order_relaxed);
-    if (count == 0) {
-        count = get_nprocs_conf();
-        atomic_store_explicit(&processors, count, memory_order_relaxed);
-    }
-    return count;
 }

@@ -22,10 +22,7 @@ bool us_parallel_wait(bool (*enough)(void *context), void *context, int64_t nano
 /* From now on, until it is called with false, the calling thread does its own work alone. */
 void us_parallel_alone(bool alone);
 
-/* Threads used: UNDERSTUDY_THREADS, default the number of processors this process may use. */
+/* Threads used: UNDERSTUDY_THREADS, by default us_usable_processors. */
 int us_parallel_threads(void);
-
-/* Processors of the machine, whether this process may use them or not. */
-int us_installed_processors(void);
 
 #endif

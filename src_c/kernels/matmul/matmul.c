@@ -8,6 +8,7 @@
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/parallel.h"
+#include "tensor/processors.h"
 
 /* Weak: a statically linked program has no BLAS, because it cannot load one, and must not pull in the loader. */
 #pragma weak us_blas_available
