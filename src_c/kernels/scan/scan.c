@@ -20,7 +20,7 @@ enum {
     WIDEST = 16, /* bytes of the largest element */
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
-    CONVERTED_BYTES = 2048, /* of a run that is converted where it belongs: memcpy writes longer ones without reading them first */
+    CONVERTED_BYTES = 2048, /* of a run that is converted where it belongs; memcpy need not read what a longer one replaces */
     VIEWS = 3,
 };
 
