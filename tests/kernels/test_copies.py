@@ -72,14 +72,17 @@ def test_short_lines_across(dtype):
 
 @pytest.mark.parametrize("dtype, shape, order", [
     ("float32", (2100, 2048), (1, 0)), ("float16", (4099, 2053), (1, 0)), ("float32", (3, 64, 25007), (0, 2, 1)),
-    ("complex128", (1030, 1040), (1, 0)), ("uint8", (5, 48, 75011), (0, 2, 1)),
+    ("complex128", (1030, 1040), (1, 0)), ("uint8", (5, 48, 75011), (0, 2, 1)), ("float16", (2, 32, 131_075), (0, 2, 1)),
+    ("float32", (2112, 2050), (1, 0)), ("float16", (3904, 2210), (1, 0)),
 ])  # fmt: skip
-@pytest.mark.parametrize("offset", [0, 1])
-def test_results_that_no_cache_holds(dtype, shape, order, offset):
-    """From 16 MiB on: whole lines and parts of lines, on their boundaries and beside them; nothing around is written."""
+@pytest.mark.parametrize("beside", [0, 1, 16, 48])
+def test_results_that_no_cache_holds(dtype, shape, order, beside):
+    """From 16 MiB on: whole lines and parts of lines, on their boundaries and so many bytes beside them (or an element);
+    nothing around is written."""
     x = numbers(dtype, shape)
     expected = np.ascontiguousarray(x.transpose(order))
-    around = np.zeros(expected.size + 2 * offset + 1, dtype)
+    around = np.zeros(expected.size + 256, dtype)
+    offset = -(-(-around.ctypes.data % 64 + beside) // around.itemsize)
     target = around[offset:offset + expected.size].reshape(expected.shape)
     run_map("copy", [x.transpose(order)], [target], dtype)
     assert expected.nbytes >= 1 << 24 and target.tobytes() == expected.tobytes()

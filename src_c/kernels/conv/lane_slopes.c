@@ -1,6 +1,6 @@
 /* Slopes of a gather by vectors of results: not of depthwise filters. */
 #include "kernels/conv/lanes.h"
-#include "kernels/move/copy_view.h"
+#include "kernels/move/transpose.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/parallel.h"

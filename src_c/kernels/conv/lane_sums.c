@@ -1,7 +1,7 @@
 /* Sums of a gather by vectors of results. */
 #include "kernels/conv/lanes.h"
 #include "kernels/conv/way.h"
-#include "kernels/move/copy_view.h"
+#include "kernels/move/transpose.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/parallel.h"

@@ -2,7 +2,7 @@
 
 #include "kernels/linear.h"
 #include "kernels/maths/maths.h"
-#include "kernels/move/copy_view.h"
+#include "kernels/move/transpose.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"

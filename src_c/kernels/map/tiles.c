@@ -2,6 +2,7 @@
 #include "kernels/map/item.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/move/past.h"
+#include "kernels/move/transpose.h"
 #include "kernels/sizes.h"
 
 #include <stdlib.h>
@@ -65,6 +66,10 @@ static bool fetch_across(const MapItem *item, int k, int64_t position, int64_t c
         return false;
     }
     const char *from = place_of(item, k, position);
+    if (strides[0] == 1) {
+        us_transpose(to, MAP_BLOCK * size, from, strides[1] * size, MAP_BLOCK, count / MAP_BLOCK, size);
+        return true;
+    }
     for (int64_t column = 0; column < MAP_BLOCK; column++) {
         us_copy_elements(to + column * size, MAP_BLOCK, from + column * strides[1] * size, strides[0], size,
                          count / MAP_BLOCK);

@@ -5,7 +5,7 @@
 #include "kernels/move/copy_runs.h"
 #include "kernels/move/moved.h"
 #include "kernels/move/past.h"
-#include "kernels/move/shuffle.h"
+#include "kernels/move/transpose.h"
 #include "kernels/move/weave.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
@@ -16,12 +16,11 @@
 enum {
     TILE_BYTES = 16 * 1024,
     TILE_SIDE_BYTES = 256,
-    TILES_OF_PIECE = 8,
     LEAST_TILE = 64, /* elements */
     TABLE_LIMIT = 256,
     TABLE_LEAST = 16,
     FEW_ROWS = 4,
-    NEAR_ROW = 4096, /* bytes */
+    AHEAD_BYTES = 512, /* where the next tile continues the rows */
 };
 
 static int64_t magnitude(int64_t stride)
@@ -166,118 +165,6 @@ static void copy_piece(void *context, int64_t piece)
 
 /* ---- tiles ---- */
 
-/* A square of 16 / size rows of 16 bytes. */
-US_ALWAYS_INLINE void transpose_square(char *to, int64_t to_row, const char *from, int64_t from_row, int size)
-{
-    const int rows = 16 / size;
-    Vector now[16];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
-        memcpy(&now[i], from + i * from_row, 16);
-    }
-    interleave_rows(now, rows, size);
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
-        memcpy(to + i * to_row, &now[i], 16);
-    }
-}
-
-enum { SQUARES = COLUMN_BYTES / 16 };
-
-/* So many squares, one below the other. */
-US_ALWAYS_INLINE void transpose_squares(char *to, int64_t to_row, const char *from, int64_t from_row, int size)
-{
-    const int rows = 16 / size;
-    Column now[16];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
-        now[i] = load_column(from + i * from_row, rows * from_row);
-    }
-    interleave_rows_column(now, rows, size);
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
-        memcpy(to + i * to_row, &now[i], sizeof now[i]);
-    }
-}
-
-/* `tall` rows, a constant: one square or SQUARES. */
-US_ALWAYS_INLINE void transpose_at(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t tall, int size)
-{
-    if (tall > 16 / size) {
-        transpose_squares(to, to_row, from, from_row, size);
-    } else {
-        transpose_square(to, to_row, from, from_row, size);
-    }
-}
-
-/* `tall` rows at a time. The last ones overlap the ones before. The next tile, which continues the rows of `from`, is
- * asked for meanwhile: so many rows at once are more than the processor follows by itself. */
-US_ALWAYS_INLINE void transpose_in_squares(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
-                                           int64_t columns, int64_t tall, int size)
-{
-    const int64_t side = 16 / size;
-    for (int64_t begin = 0; begin < rows; begin += tall) {
-        const int64_t r = smaller(begin, rows - tall);
-        for (int64_t k = r; k < r + tall; k++) {
-            for (int64_t ahead = 0; ahead < columns * size; ahead += CACHE_LINE_BYTES) {
-                __builtin_prefetch(from + k * from_row + columns * size + ahead);
-            }
-        }
-        int64_t c = 0;
-        for (; c + side <= columns; c += side) {
-            transpose_at(to + c * to_row + r * size, to_row, from + r * from_row + c * size, from_row, tall, size);
-        }
-        if (c < columns) {
-            c = columns - side;
-            transpose_at(to + c * to_row + r * size, to_row, from + r * from_row + c * size, from_row, tall, size);
-        }
-    }
-}
-
-/* Whether half the nearest cache, of 8 lines at each of 64 places, holds a line of so many rows, which are so near each other
- * that a processor fetches them as one stream. */
-static bool fit_the_cache(int64_t rows, int64_t row_bytes)
-{
-    const int64_t places_bytes = 64 * CACHE_LINE_BYTES, step = smaller(row_bytes & -row_bytes, places_bytes);
-    return magnitude(row_bytes) <= NEAR_ROW && rows * step <= 8 / 2 * places_bytes;
-}
-
-/* to[c][r] = from[r][c] for elements that follow each other in the rows of both. */
-US_ALWAYS_INLINE void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
-                                int64_t columns, int size)
-{
-    const int64_t side = 16 / size, tall = side * SQUARES;
-    if (rows >= tall && columns >= side && fit_the_cache(tall, from_row)) {
-        transpose_in_squares(to, to_row, from, from_row, rows, columns, tall, size);
-    } else if (side > 1 && rows >= side && columns >= side) {
-        transpose_in_squares(to, to_row, from, from_row, rows, columns, side, size);
-    } else {
-        us_copy_lines(&(Lines){to, from, rows, size, from_row, columns, to_row, size, size});
-    }
-}
-
-void us_transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows, int64_t columns,
-                  int64_t element)
-{
-    switch (element) {
-    case 1:
-        transpose(to, to_row, from, from_row, rows, columns, 1);
-        break;
-    case 2:
-        transpose(to, to_row, from, from_row, rows, columns, 2);
-        break;
-    case 4:
-        transpose(to, to_row, from, from_row, rows, columns, 4);
-        break;
-    case 8:
-        transpose(to, to_row, from, from_row, rows, columns, 8);
-        break;
-    default:
-        transpose(to, to_row, from, from_row, rows, columns, 16);
-        break;
-    }
-}
-
 /* Runs of `run` elements along along_to, one for each of `columns` of the tile. */
 static void scatter_tile(const Move *move, char *to, const char *held, int64_t columns, int64_t run)
 {
@@ -292,20 +179,6 @@ static void scatter_tile(const Move *move, char *to, const char *held, int64_t c
     }
 }
 
-/* Elements of `groups` groups, one behind another, into runs of groups x rows elements. */
-static void gather_tile(const Move *move, char *held, const char *from, int64_t groups, int64_t rows, int64_t columns)
-{
-    const Axis *along_to = &move->along_to, *along_from = &move->along_from;
-    const int64_t size = move->element, held_row = groups * rows * size;
-    for (int64_t g = 0; g < groups; g++, held += rows * size, from += move->along_groups.from) {
-        if (along_from->from == size) {
-            us_transpose(held, held_row, from, along_to->from, rows, columns, size);
-        } else {
-            us_copy_lines(&(Lines){held, from, rows, size, along_to->from, columns, held_row, along_from->from, size});
-        }
-    }
-}
-
 /* The first place of a tile along one axis, whose tiles are counted down in `rest`; how many places there are. */
 static int64_t cut(const Axis *axis, int64_t side, int64_t tiles, int64_t *rest, char **to, const char **from)
 {
@@ -316,43 +189,122 @@ static int64_t cut(const Axis *axis, int64_t side, int64_t tiles, int64_t *rest,
     return smaller(side, axis->size - first);
 }
 
-static void copy_tile(const Move *move, int64_t tile)
+typedef struct Tile {
+    char *to;
+    const char *from;
+    int64_t rows, columns, groups;
+} Tile;
+
+static Tile tile_at(const Move *move, int64_t number)
+{
+    Tile tile = {.to = move->to, .from = move->from};
+    tile.columns = cut(&move->along_from, move->side_from, move->tiles_from, &number, &tile.to, &tile.from);
+    tile.rows = cut(&move->along_to, move->side_to, move->tiles_to, &number, &tile.to, &tile.from);
+    tile.groups = cut(&move->along_groups, move->side_groups, move->tiles_groups, &number, &tile.to, &tile.from);
+    for (int64_t d = move->rank - 1; d >= 0; d--) {
+        cut(&move->axes[d], 1, move->axes[d].size, &number, &tile.to, &tile.from);
+    }
+    return tile;
+}
+
+/* Elements of the groups, one behind another, into runs of groups x rows elements. */
+static void gather_tile(const Move *move, char *held, const Tile *tile, int64_t next)
+{
+    const Axis *along_to = &move->along_to, *along_from = &move->along_from;
+    const int64_t size = move->element, held_row = tile->groups * tile->rows * size;
+    const char *from = tile->from;
+    for (int64_t g = 0; g < tile->groups; g++, held += tile->rows * size, from += move->along_groups.from) {
+        if (along_from->from == size) {
+            const Transposed group = {held, from, held_row, along_to->from, tile->rows, tile->columns, next, false, 0};
+            us_transpose_part(&group, size);
+        } else {
+            us_copy_lines(&(Lines){held, from, tile->rows, size, along_to->from, tile->columns, held_row, along_from->from,
+                                   size});
+        }
+    }
+}
+
+/* A tile that is not held. Where lines of a packed `to` begin inside its rows, they are written from the first one of the first
+ * column to the last one that ends in the last column; the few elements around them by themselves. */
+static void transpose_tile(const Move *move, const Tile *tile, int64_t next)
+{
+    const int64_t size = move->element, row = move->along_from.to, from_row = move->along_to.from, last = tile->columns - 1;
+    const int64_t skew = (int64_t)(-(uintptr_t)tile->to % CACHE_LINE_BYTES) / size;
+    Transposed whole = {tile->to, tile->from, row, from_row, tile->rows, tile->columns, next, move->past && skew == 0, 0};
+    if (move->past && skew > 0 && last >= SQUARE_BYTES / size) {
+        const char *from = tile->from + skew * from_row + last * size;
+        us_copy_lines(&(Lines){tile->to, tile->from, 1, 0, 0, skew, size, from_row, size});
+        us_copy_lines(&(Lines){tile->to + last * row + skew * size, from, 1, 0, 0, tile->rows - skew, size, from_row, size});
+        whole.to += skew * size;
+        whole.first = skew;
+        whole.columns = last;
+        whole.past = true;
+    }
+    us_transpose_part(&whole, size);
+}
+
+/* `next`: bytes from what the tile reads to what is read after it. */
+static void copy_tile(const Move *move, const Tile *tile, int64_t next)
 {
     _Alignas(64) char held[TILE_BYTES];
     const Axis *along_to = &move->along_to, *along_from = &move->along_from;
-    char *to = move->to;
-    const char *from = move->from;
-    const int64_t columns = cut(along_from, move->side_from, move->tiles_from, &tile, &to, &from);
-    const int64_t rows = cut(along_to, move->side_to, move->tiles_to, &tile, &to, &from);
-    const int64_t groups = cut(&move->along_groups, move->side_groups, move->tiles_groups, &tile, &to, &from);
-    for (int64_t d = move->rank - 1; d >= 0; d--) {
-        cut(&move->axes[d], 1, move->axes[d].size, &tile, &to, &from);
-    }
-    const int64_t size = move->element, held_row = groups * rows * size;
+    const int64_t size = move->element, run = tile->groups * tile->rows, held_row = run * size;
     const bool packed = along_to->to == size && along_from->to == held_row;
-    if (groups * rows <= FEW_ROWS && !packed) { /* too few neighbours in `to` to be worth gathering */
-        us_copy_lines(&(Lines){to, from, rows, along_to->to, along_to->from, columns, along_from->to, along_from->from, size});
+    if (move->direct) {
+        transpose_tile(move, tile, next);
         return;
     }
-    gather_tile(move, held, from, groups, rows, columns);
+    if (run <= FEW_ROWS && !packed) { /* too few neighbours in `to` to be worth gathering */
+        us_copy_lines(&(Lines){tile->to, tile->from, tile->rows, along_to->to, along_to->from, tile->columns, along_from->to,
+                               along_from->from, size});
+        return;
+    }
+    gather_tile(move, held, tile, next);
     if (packed && move->past) {
-        us_copy_past(to, held, (size_t)(columns * held_row), held);
+        us_copy_past(tile->to, held, (size_t)(tile->columns * held_row), held);
     } else if (packed) { /* small rows of `to` */
-        memcpy(to, held, (size_t)(columns * held_row));
+        memcpy(tile->to, held, (size_t)(tile->columns * held_row));
     } else {
-        scatter_tile(move, to, held, columns, groups * rows);
+        scatter_tile(move, tile->to, held, tile->columns, run);
     }
 }
 
 static void copy_tiles(void *context, int64_t piece)
 {
     const Move *move = context;
-    for (int64_t tile = piece * TILES_OF_PIECE; tile < move->tiles && tile < (piece + 1) * TILES_OF_PIECE; tile++) {
-        copy_tile(move, tile);
+    const int64_t first = piece * move->tiles_of_piece, end = smaller(move->tiles, first + move->tiles_of_piece);
+    Tile tile = tile_at(move, first);
+    for (int64_t number = first; number < end; number++) {
+        const Tile after = number + 1 < move->tiles ? tile_at(move, number + 1) : tile;
+        const int64_t step = after.from - tile.from;
+        const bool continues = step > 0 && step <= tile.columns * move->element;
+        copy_tile(move, &tile, continues ? AHEAD_BYTES : step);
+        tile = after;
     }
     if (move->past) {
         us_past_is_done();
     }
+}
+
+/* Whether tiles are not held on their way: elements that are neighbours in both views, in lines of which the nearest cache keeps
+ * those that are written at once; or past the caches, where all lines are whole. */
+static bool is_direct(const Move *move)
+{
+    const Axis *along_to = &move->along_to, *along_from = &move->along_from;
+    const int64_t size = move->element, row = magnitude(along_from->to), tile_row = move->side_to * size;
+    const int64_t beside = (int64_t)((uintptr_t)move->to % CACHE_LINE_BYTES);
+    if (along_to->to != size || along_from->from != size || move->side_groups > 1) {
+        return false;
+    }
+    if (!move->past) {
+        return tile_row == row || us_lines_fit(move->side_from, row);
+    }
+    int64_t steps = row | along_to->size * size | tile_row;
+    for (int d = 0; d < move->rank; d++) {
+        steps |= move->axes[d].to;
+    }
+    return us_transposes_lines() && steps % CACHE_LINE_BYTES == 0 && beside % size == 0 &&
+           (beside == 0 || (along_from->to == tile_row && move->side_to == along_to->size));
 }
 
 /* Tiles pay where reading along the last axis jumps, and another axis lies closer. False: they do not. */
@@ -374,7 +326,8 @@ static bool cut_into_tiles(Move *move)
     move->rank--;
     memmove(&move->axes[nearest], &move->axes[nearest + 1], (size_t)(move->rank - nearest) * sizeof *move->axes);
     move->rank--;
-    const int64_t side = TILE_SIDE_BYTES / move->element, elements = TILE_BYTES / move->element, run = move->along_to.size;
+    const int64_t line = CACHE_LINE_BYTES / move->element, side = TILE_SIDE_BYTES / move->element;
+    const int64_t elements = TILE_BYTES / move->element, run = move->along_to.size;
     move->along_groups = (Axis){.size = 1};
     if (move->rank > 0 && move->along_to.to == move->element && 2 * run <= side &&
         move->axes[move->rank - 1].to == run * move->element) {
@@ -384,8 +337,14 @@ static bool cut_into_tiles(Move *move)
     move->side_to = smaller(smaller(run, side), elements / move->side_groups);
     move->side_from = smaller(move->along_from.size, elements / move->side_groups / move->side_to);
     if (move->side_groups == 1) {
-        move->side_to = smaller(run, elements / move->side_from); /* longer where the other is short */
+        /* longer where the other is short */
+        move->side_to = smaller(run, larger(move->side_to, elements / move->side_from / line * line));
     }
+    move->direct = is_direct(move);
+    if (move->direct && move->side_to == run && us_transposes_lines()) {
+        move->side_from = smaller(move->along_from.size, larger(move->side_from, PIECE_BYTES / move->element / run));
+    }
+    move->tiles_of_piece = larger(1, PIECE_BYTES / (move->element * move->side_from * move->side_to * move->side_groups));
     move->tiles_to = ceiling(run, move->side_to);
     move->tiles_from = ceiling(move->along_from.size, move->side_from);
     move->tiles_groups = ceiling(move->along_groups.size, move->side_groups);
@@ -430,13 +389,13 @@ void us_copy_view(const View *to, const View *from)
     arrange(&move, to, from);
     join_neighbours(&move);
     Move tiled = move;
+    tiled.past = move.count >= PAST_BYTES / move.element;
     if (us_weave(&move)) {
         return;
     }
     if (cut_into_tiles(&tiled) &&
         (tiled.side_groups * tiled.side_to * tiled.side_from >= LEAST_TILE || !join_by_table(&move, table))) {
-        tiled.past = tiled.count >= PAST_BYTES / tiled.element;
-        us_parallel((tiled.tiles + TILES_OF_PIECE - 1) / TILES_OF_PIECE, copy_tiles, &tiled);
+        us_parallel(ceiling(tiled.tiles, tiled.tiles_of_piece), copy_tiles, &tiled);
         return;
     }
     const int64_t run = move.table != NULL ? move.axes[move.rank - 1].size : 1; /* which no piece cuts */

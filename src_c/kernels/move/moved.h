@@ -24,8 +24,9 @@ typedef struct Move {
      * the last axis is short, tiles take several places of the axis before it, packed in `to`: groups. */
     Axis along_to, along_from, along_groups;
     int64_t side_to, side_from, side_groups; /* elements, and groups, of a tile */
-    int64_t tiles_to, tiles_from, tiles_groups, tiles;
-    bool past; /* tiles go past the caches */
+    int64_t tiles_to, tiles_from, tiles_groups, tiles, tiles_of_piece;
+    bool past;   /* tiles go past the caches */
+    bool direct; /* tiles are not held on their way */
 } Move;
 
 /* Where a piece has come to on all axes but the last. */

@@ -1,6 +1,6 @@
 #include "kernels/norm/normalize_work.h"
 
-#include "kernels/move/copy_view.h"
+#include "kernels/move/transpose.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "kernels/pool/side_by_side.h"
 
-#include "kernels/move/copy_view.h"
+#include "kernels/move/transpose.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"

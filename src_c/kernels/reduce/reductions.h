@@ -8,6 +8,7 @@
     extern const Reduction us_reduce_##name; \
     const ReduceLanes *us_reduce_lanes_##name(void);
 #define REDUCE_SUM REDUCE
+#define REDUCE_FACTORS REDUCE
 #define REDUCE_EXACT REDUCE
 #define REDUCE_EXTREMUM REDUCE
 #define REDUCE_INDEX(values, name, ...) REDUCE(name)

@@ -1,4 +1,4 @@
-#include "kernels/move/copy_view.h"
+#include "kernels/move/transpose.h"
 #include "kernels/reduce/work.h"
 
 #include <stdlib.h>

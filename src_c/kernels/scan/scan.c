@@ -1,6 +1,6 @@
 #include "kernels/scan/scan.h"
 
-#include "kernels/move/copy_view.h"
+#include "kernels/move/transpose.h"
 #include "kernels/sizes.h"
 #include "tensor/axes.h"
 #include "tensor/parallel.h"
@@ -9,17 +9,18 @@
 #include <string.h>
 
 /* A unit of work is some lines along the axis, or COLUMNS of them where they lie side by side. Lines of up to
- * TURNED_LENGTH, or TURNED_SUMS where integers are summed up, and groups of a few lines that take turns in memory, are
- * turned into columns: so many that TURNED_ROWS of each fit a tile. A few groups are scanned as they lie. */
+ * TURNED_LENGTH, or of less than TURNED_SUM_BYTES where integers are summed up, and groups of a few lines that take turns
+ * in memory, are turned into columns: so many that TURNED_ROWS of each fit a tile. A few groups are scanned as they lie. */
 enum {
     COLUMNS = 1024,
     TURNED_LENGTH = 256,
-    TURNED_SUMS = 128,
+    TURNED_SUM_BYTES = 2048,
     TURNED_ROWS = 16,
     TILE_ELEMENTS = 1024,
     WIDEST = 16, /* bytes of the largest element */
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
+    CONVERTED_BYTES = 2048, /* of a run that is converted where it belongs; memcpy need not read what a longer one replaces */
     VIEWS = 3,
 };
 
@@ -126,16 +127,33 @@ static const char *load(const Work *work, char *place, const Part *part, Tile *e
     return elements->bytes;
 }
 
+/* Values to the result's type and to the output's, `count` neighbours. */
+static void convert_values(const Work *work, int k, void *to, const void *values, int64_t count)
+{
+    const DType dtype = work->views[k].dtype, result = k == 2 ? dtype : work->call->result;
+    Tile rounded;
+    us_convert(dtype != result ? rounded.bytes : to, result, values, work->wide, count);
+    if (dtype != result) {
+        us_convert(to, dtype, rounded.bytes, result, count);
+    }
+}
+
 static void store(const Work *work, int k, char *place, const Part *part, const Tile *values)
 {
-    Tile rounded, converted;
-    const DType dtype = work->views[k].dtype, result = k == 2 ? dtype : work->call->result;
-    const int64_t count = part->rows * part->width;
-    us_convert(rounded.bytes, result, values->bytes, work->wide, count);
-    if (dtype != result) {
-        us_convert(converted.bytes, dtype, rounded.bytes, result, count);
+    const int64_t size = size_of(work, k), wide = (int64_t)us_dtype_size(work->wide);
+    const int64_t runs = work->by_columns ? part->rows : part->lines, count = work->by_columns ? part->lines : part->rows;
+    const int64_t step = work->by_columns ? work->along[k] : across(work, k);
+    const int64_t tile_step = work->by_columns ? part->steps.row : part->steps.column;
+    const bool neighbours = work->together == 1 && (work->by_columns ? across(work, k) : work->along[k]) == 1;
+    if (work->turned || !neighbours || count * size > CONVERTED_BYTES) {
+        Tile converted;
+        convert_values(work, k, converted.bytes, values->bytes, part->rows * part->width);
+        move(work, k, place, converted.bytes, part, true);
+        return;
     }
-    move(work, k, place, dtype != result ? converted.bytes : rounded.bytes, part, true);
+    for (int64_t run = 0; run < runs; run++) {
+        convert_values(work, k, place + run * step * size, values->bytes + run * tile_step * wide, count);
+    }
 }
 
 /* The places of a part come into the cache: where it will be stored, and those of the next one. */
@@ -265,8 +283,9 @@ static bool sums_integers(const ScanCall *call)
 static bool are_turned(const Work *work)
 {
     const int64_t lines = work->kept.shape[work->kept.rank - 1];
-    const int64_t most = sums_integers(work->call) ? TURNED_SUMS : TURNED_LENGTH;
-    bool neighbours = lines >= LANES && (work->together > 1 || work->length <= most);
+    const bool is_short = sums_integers(work->call) ? work->length < TURNED_SUM_BYTES / size_of(work, 0)
+                                                    : work->length <= TURNED_LENGTH;
+    bool neighbours = lines >= LANES && (work->together > 1 || is_short);
     for (int k = 0; k <= work->call->outputs; k++) {
         neighbours &= work->along[k] == work->together;
     }

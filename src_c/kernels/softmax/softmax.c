@@ -1,7 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "kernels/maths/maths.h"
-#include "kernels/move/copy_view.h"
+#include "kernels/move/transpose.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/axes.h"
