@@ -102,8 +102,9 @@ def whole(shape, seed: int, low: int = -128, high: int = 128) -> numpy.ndarray:
 
 
 def call(name: str, stream=support.ffi.NULL, **arguments):
-    """Runs `aclnn<name>`, which must succeed, on a stream: tensors are Tensors, lists of tensors lists of them, NULL is None, scalars and
-    arrays plain values. What was written, in the prototype's order: one array, or a tuple of arrays and lists of arrays."""
+    """Runs `aclnn<name>`, which must succeed, on a stream: tensors are Tensors, lists of tensors lists of them, NULL is None,
+    scalars and arrays plain values. What was written, in the prototype's order: one array, or a tuple of arrays and lists
+    of arrays."""
     entry = pages.operators()[name]
     parameters = entry["parameters"]
     assert set(arguments) == {p["name"] for p in parameters}, f"{name} has {[p['name'] for p in parameters]}"

@@ -693,7 +693,7 @@ def test_the_largest_workspace(version, monkeypatch):
     """GetMaxWorkspaceSize takes what GetWorkspaceSize takes, says the same size and refuses the same."""
     answers = []
 
-    def ask_both(name, *arguments):
+    def ask_both(name, *arguments, stream):
         for size_of in ("GetWorkspaceSize", "GetMaxWorkspaceSize"):
             size, executor = support.ffi.new("uint64_t *", 0xA5A5), support.ffi.new("aclOpExecutor **")
             status = getattr(support.lib, name + size_of)(*map(support.handle_of, arguments), size, executor)
