@@ -213,8 +213,10 @@ static void pack_channels(const Patch *patch, int64_t unit)
             const float *from = (const float *)gather->in + (line->image * gather->groups + unit * WIDTH) * plane;
             for (int64_t first = patch->lowest; first < patch->highest; first += TURNED) {
                 float *to = patch->turned + (first - patch->lowest) * WIDTH;
-                us_transpose((char *)to, WIDTH * size, (const char *)(from + first), plane * size, channels,
-                             smaller(TURNED, patch->highest - first), size);
+                const Transposed piece = {.to = (char *)to, .from = (const char *)(from + first), .to_row = WIDTH * size,
+                                          .from_row = plane * size, .rows = channels,
+                                          .columns = smaller(TURNED, patch->highest - first), .next = TURNED * size};
+                us_transpose_part(&piece, size);
             }
         }
         Lanes *to = (Lanes *)(patch->cells + line->cell * WIDTH);
