@@ -33,13 +33,13 @@ from cases import Case, Row, torch  # noqa: E402
 from fused import print_table as print_fused  # noqa: E402
 from operators import all_rows  # noqa: E402
 
-from understudy import toolchain  # noqa: E402
+from understudy import paths, toolchain  # noqa: E402
 
 # PyTorch's threads look for work for 15 ms and more after they have done some, which nobody else should pay for.
 REST_SECONDS = 0.05
 LONG_SECONDS = 0.5  # what takes so long is called twice: PyTorch's 16-bit products on a processor without instructions for them
 BLAS = pathlib.Path(scipy_openblas32.get_lib_dir()) / f"lib{scipy_openblas32.get_library()}.so"
-THREADS = int(os.environ.get("UNDERSTUDY_THREADS") or len(os.sched_getaffinity(0)))
+THREADS = ctypes.CDLL(str(paths.sdk() / "lib" / "libunderstudy.so")).us_parallel_threads()  # of a kernel
 
 
 class Stream:

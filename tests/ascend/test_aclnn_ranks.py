@@ -40,7 +40,6 @@ def small(shape, seed, kind, most=1):
 
 
 
-
 # ---- products ----
 
 

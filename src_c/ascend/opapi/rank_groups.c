@@ -35,12 +35,6 @@ static void require_size(OpCall *op, const Operand *operand, bool fits, const ch
     op_require(op, fits, operand->name, rule, op->invalid, "%s is %s: %s", operand->name, op_shape_text(op, operand), expected);
 }
 
-static void require_matrix(OpCall *op, const Operand *matrix, int64_t rows, int64_t columns)
-{
-    const Shape shape = op_shape_of(2, (const int64_t[]){rows, columns});
-    op_require_shape(op, matrix, &shape);
-}
-
 static void require_shared(OpCall *op, const RankGroups *of)
 {
     const bool given = op_given(of->mm_x);
@@ -55,7 +49,7 @@ static void require_shared(OpCall *op, const RankGroups *of)
                  "it has not as many rows as mmXOptional has columns");
     const int64_t width = width_of(of->mm_weight, of->mm_turned);
     require_size(op, of->mm_weight, width > 0 && width < SIZE_LIMIT, "size", "it has 1 to 65535 columns");
-    require_matrix(op, of->mm_y, op_size(of->mm_x, 0), width);
+    op_require_matrix(op, of->mm_y, op_size(of->mm_x, 0), width);
 }
 
 void op_require_rank_groups(OpCall *op, const RankGroups *of, int64_t ranks, int64_t experts, int64_t all,
@@ -79,7 +73,7 @@ void op_require_rank_groups(OpCall *op, const RankGroups *of, int64_t ranks, int
     require_counts(op, of->sent, own * op_rank_count(of->room), of->x);
     require_counts(op, of->received, own * op_rank_count(of->room), of->y);
     if (op_given(of->grouped)) {
-        require_matrix(op, of->grouped, op_size(of->y, 0), depth);
+        op_require_matrix(op, of->grouped, op_size(of->y, 0), depth);
     }
     require_shared(op, of);
 }

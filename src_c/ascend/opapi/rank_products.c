@@ -12,17 +12,11 @@ int64_t op_row_count(const Operand *x)
     return rows < 0 ? INT64_MAX : rows;
 }
 
-static void require_matrix(OpCall *op, const Operand *matrix, int64_t rows, int64_t columns)
-{
-    const Shape shape = op_shape_of(2, (const int64_t[]){rows, columns});
-    op_require_shape(op, matrix, &shape);
-}
-
 void op_require_scattered(OpCall *op, const Room *room, const Operand *x1, const Operand *x2, const Operand *out)
 {
     if (!op_refused(op)) {
         const int64_t rows = op_size(x1, 0), ranks = op_rank_count(room);
-        require_matrix(op, out, rows % ranks == 0 ? rows / ranks : -1, op_size(x2, 1));
+        op_require_matrix(op, out, rows % ranks == 0 ? rows / ranks : -1, op_size(x2, 1));
     }
 }
 
@@ -31,8 +25,8 @@ void op_require_gathered(OpCall *op, const Room *room, const Operand *x1, const 
 {
     if (!op_refused(op)) {
         const int64_t rows = op_times(op_size(x1, 0), op_rank_count(room));
-        require_matrix(op, out, rows, op_size(x2, 1));
-        require_matrix(op, gathered, rows, op_size(x1, 1));
+        op_require_matrix(op, out, rows, op_size(x2, 1));
+        op_require_matrix(op, gathered, rows, op_size(x1, 1));
     }
 }
 

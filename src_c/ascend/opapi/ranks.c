@@ -30,6 +30,12 @@ Room *op_require_group(OpCall *op, const char *name, const char *group)
     return room;
 }
 
+void op_require_matrix(OpCall *op, const Operand *matrix, int64_t rows, int64_t columns)
+{
+    const Shape shape = op_shape_of(2, (const int64_t[]){rows, columns});
+    op_require_shape(op, matrix, &shape);
+}
+
 const Operand *op_packed(OpCall *op, const Operand *operand)
 {
     if (op_refused(op) || us_view_is_contiguous(&operand->view)) {

@@ -9,6 +9,8 @@
 
 /* The place of the thread's device in the communicator `group` (group/unknown, group/several). NULL after a refusal. */
 Room *op_require_group(OpCall *op, const char *name, const char *group);
+/* Rows and columns (shape). */
+void op_require_matrix(OpCall *op, const Operand *matrix, int64_t rows, int64_t columns);
 static inline int64_t op_rank_count(const Room *room)
 {
     return room != NULL ? room->ranks : 1;
