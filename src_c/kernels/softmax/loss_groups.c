@@ -9,7 +9,7 @@
 /* Elements of the rows that are handled at once; bytes of a vector; parts of a maximum. */
 enum { GROUP_ELEMENTS = 1024, VECTOR_BYTES = 64, PARTS = 16 };
 
-/* Where the next rows lie; they are fetched while powers are computed. */
+/* Where the next rows lie; they are fetched while powers and losses are computed. */
 typedef struct Next {
     const char *read[2], *written[2];
     int64_t size, count; /* of an element; how many there are */
@@ -22,13 +22,17 @@ typedef struct Group {
     Next next;
 } Group;
 
-US_ALWAYS_INLINE void fetch_next(const Next *next, int64_t first, int64_t count)
+/* What is read, or, `writes`, what is written: half of it each in two loops, as much as a core can wait for. */
+US_ALWAYS_INLINE void fetch_next(const Next *next, int64_t first, int64_t count, bool writes)
 {
     const int64_t end = (first + count < next->count ? first + count : next->count) * next->size;
     for (int64_t byte = first * next->size; byte < end; byte += CACHE_LINE_BYTES) {
         for (int k = 0; k < 2; k++) {
-            __builtin_prefetch((const void *)((uintptr_t)next->read[k] + (uintptr_t)byte), 0);
-            __builtin_prefetch((const void *)((uintptr_t)next->written[k] + (uintptr_t)byte), 1);
+            if (writes) {
+                __builtin_prefetch((const void *)((uintptr_t)next->written[k] + (uintptr_t)byte), 1);
+            } else {
+                __builtin_prefetch((const void *)((uintptr_t)next->read[k] + (uintptr_t)byte), 0);
+            }
         }
     }
 }
