@@ -28,30 +28,6 @@ def places_of(experts):
     return np.argsort(np.argsort(experts.ravel(), kind="stable"), kind="stable")
 
 
-def gated(x, bias, k, kept, groups, top, renorm, norm, factor, eps):
-    """Weights, experts and scores in float64; numbers are chosen so that none of the compared ones are near each other."""
-    if norm == 0:
-        scores = np.exp(x - x.max(1, keepdims=True))
-        scores /= scores.sum(1, keepdims=True)
-    else:
-        scores = 1 / (1 + np.exp(-x)) if norm == 1 else np.sqrt(np.log1p(np.exp(x)))
-    values = (scores + bias).reshape(len(x), groups, x.shape[1] // groups)
-    best = -np.sort(-values, -1)
-    worth = best[..., :top].sum(-1)
-    order = np.argsort(-worth, -1, kind="stable")[:, :kept]
-    masked = np.full_like(values, -np.inf)
-    np.put_along_axis(masked, order[..., None], np.take_along_axis(values, order[..., None], 1), 1)
-    masked = masked.reshape(x.shape)
-    for compared, count in ((worth, kept + 1), (masked, k + 1)):
-        largest = -np.sort(-compared, -1)[:, :count]
-        assert np.all(largest[:, :-1] - largest[:, 1:] > 1e-6 * np.abs(largest[:, :-1]))
-    chosen = np.argsort(-masked, -1, kind="stable")[:, :k]
-    weights = np.take_along_axis(scores, chosen, 1)
-    if norm or renorm:
-        weights = weights / (weights.sum(1, keepdims=True) + eps)
-    return weights * factor, chosen, scores
-
-
 def softmax_of(x):
     scores = np.exp(x - x.max(-1, keepdims=True, initial=-np.inf))
     return scores / scores.sum(-1, keepdims=True)

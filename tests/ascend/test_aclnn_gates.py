@@ -4,9 +4,33 @@ import numpy as np
 import pytest
 
 from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
-from tests.ascend.routing import FLOOR, KINDS, ROUNDING, drawn, gated, initial_v3, rows_by_experts, softmax_gated, softmax_of
+from tests.ascend.routing import FLOOR, KINDS, ROUNDING, drawn, initial_v3, rows_by_experts, softmax_gated, softmax_of
 
 # rows, experts, k, kGroup, groupCount
+def gated(x, bias, k, kept, groups, top, renorm, norm, factor, eps):
+    """Weights, experts and scores in float64; numbers are chosen so that none of the compared ones are near each other."""
+    if norm == 0:
+        scores = np.exp(x - x.max(1, keepdims=True))
+        scores /= scores.sum(1, keepdims=True)
+    else:
+        scores = 1 / (1 + np.exp(-x)) if norm == 1 else np.sqrt(np.log1p(np.exp(x)))
+    values = (scores + bias).reshape(len(x), groups, x.shape[1] // groups)
+    best = -np.sort(-values, -1)
+    worth = best[..., :top].sum(-1)
+    order = np.argsort(-worth, -1, kind="stable")[:, :kept]
+    masked = np.full_like(values, -np.inf)
+    np.put_along_axis(masked, order[..., None], np.take_along_axis(values, order[..., None], 1), 1)
+    masked = masked.reshape(x.shape)
+    for compared, count in ((worth, kept + 1), (masked, k + 1)):
+        largest = -np.sort(-compared, -1)[:, :count]
+        assert np.all(largest[:, :-1] - largest[:, 1:] > 1e-6 * np.abs(largest[:, :-1]))
+    chosen = np.argsort(-masked, -1, kind="stable")[:, :k]
+    weights = np.take_along_axis(scores, chosen, 1)
+    if norm or renorm:
+        weights = weights / (weights.sum(1, keepdims=True) + eps)
+    return weights * factor, chosen, scores
+
+
 GATES = [(2, 8, 3, 2, 4), (70, 256, 8, 4, 8), (5, 6, 4, 1, 1), (3, 500, 9, 1, 1), (2, 2048, 2048, 1, 1),
          (4, 10, 5, 5, 5), (1, 2, 1, 1, 1)]  # fmt: skip
 
