@@ -6,7 +6,7 @@ import pytest
 from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
 from tests.ascend.routing import FLOOR, KINDS, ROUNDING, drawn, initial_v3, rows_by_experts, softmax_gated, softmax_of
 
-# rows, experts, k, kGroup, groupCount
+
 def gated(x, bias, k, kept, groups, top, renorm, norm, factor, eps):
     """Weights, experts and scores in float64; numbers are chosen so that none of the compared ones are near each other."""
     if norm == 0:
@@ -31,6 +31,7 @@ def gated(x, bias, k, kept, groups, top, renorm, norm, factor, eps):
     return weights * factor, chosen, scores
 
 
+# rows, experts, k, kGroup, groupCount
 GATES = [(2, 8, 3, 2, 4), (70, 256, 8, 4, 8), (5, 6, 4, 1, 1), (3, 500, 9, 1, 1), (2, 2048, 2048, 1, 1),
          (4, 10, 5, 5, 5), (1, 2, 1, 1, 1)]  # fmt: skip
 
