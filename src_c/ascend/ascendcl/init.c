@@ -10,7 +10,7 @@
  * is none; a failure there ends its queue, and later work is silently dropped (torch-npu-client 6.5). */
 static void forbid_operators_by_name(void)
 {
-    setenv("ACL_OP_INIT_MODE", "2", 0);
+    setenv("ACL_OP_INIT_MODE", "1", 0);
 }
 
 /* With the platform's lock held. */

@@ -1,14 +1,13 @@
-/* Operators by name: refused, with a sentence that names the operator and what it was given. */
-#include "acl/acl_op_compiler.h"
-#include "ascend/common/descriptions.h"
+/* Operators by name (named.h). What is not emulated is refused with a sentence that tells what was given. */
 #include "ascend/common/dtype.h"
-#include "report/report.h"
+#include "ascend/common/platform.h"
+#include "ascend/op_compiler/named.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 typedef struct Sentence {
-    char text[512];
+    char text[1024];
     size_t used;
 } Sentence;
 
@@ -40,21 +39,143 @@ static void append_descriptions(Sentence *sentence, const char *label, const acl
     }
 }
 
-static aclError refuse(const char *function, const char *type, int input_count, const aclTensorDesc *const *inputs,
-                       int output_count, const aclTensorDesc *const *outputs, const aclopAttr *attr)
+/* What a call was given; buffers NULL: it only compiles. */
+typedef struct Given {
+    const char *type;
+    int input_count, output_count;
+    const aclTensorDesc *const *input_descriptions, *const *output_descriptions;
+    const aclDataBuffer *const *inputs;
+    aclDataBuffer *const *outputs;
+    const aclopAttr *attributes;
+    aclrtStream stream;
+    bool executes;
+} Given;
+
+static void refuse(Call *call, const Given *given)
 {
-    Call call = us_call_begin(function);
-    us_require(&call, type != NULL, "opType", "null", ACL_ERROR_INVALID_PARAM, "opType is NULL");
-    if (call.status == 0) {
-        Sentence sentence = {.used = 0};
-        append_descriptions(&sentence, "inputs ", inputs, input_count);
-        append_descriptions(&sentence, "; outputs ", outputs, output_count);
-        const OperatorAttributes *attributes = us_handle_object(attr, HANDLE_OPERATOR_ATTRIBUTES);
-        append(&sentence, "; attributes %s", attributes != NULL && attributes->text != NULL ? attributes->text : "none");
-        us_refuse(&call, "opType", "unsupported", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
-                  "operator %.64s by name is not emulated, only the aclnn functions are (%s)", type, sentence.text);
+    Sentence sentence = {.used = 0};
+    append_descriptions(&sentence, "inputs ", given->input_descriptions, given->input_count);
+    append_descriptions(&sentence, "; outputs ", given->output_descriptions, given->output_count);
+    const OperatorAttributes *attributes = us_handle_object(given->attributes, HANDLE_OPERATOR_ATTRIBUTES);
+    append(&sentence, "; attributes %s", attributes != NULL && attributes->text != NULL ? attributes->text : "none");
+    us_refuse(call, "opType", "unsupported", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+              "operator %.64s by name is not emulated (%s)", given->type, sentence.text);
+}
+
+/* The row-major array that a description tells; absent where it has no type. */
+static View view_of(Call *call, const char *parameter, int index, const aclTensorDesc *handle)
+{
+    View view = us_view_absent();
+    us_require(call, handle != NULL, parameter, "null", ACL_ERROR_INVALID_PARAM, "%s[%d] is NULL", parameter, index);
+    const aclTensorDesc *description = us_handle_object(handle, HANDLE_TENSOR_DESCRIPTION);
+    us_require(call, description != NULL, parameter, "dead", ACL_ERROR_INVALID_PARAM,
+               "%s[%d] was destroyed, or never came from this library", parameter, index);
+    if (call->status != 0 || description->type == ACL_DT_UNDEFINED) {
+        return view;
     }
-    return us_call_end(&call);
+    const Dimensions *dimensions = &description->dimensions;
+    const DType dtype = dtype_of_acl(description->type);
+    us_require(call, dtype != DTYPE_NONE, parameter, "type", ACL_ERROR_UNSUPPORTED_DATA_TYPE, "%s[%d] is of type %s", parameter,
+               index, acl_dtype_name(description->type));
+    us_require(call, !acl_format_is_private(description->storage_format), parameter, "format", ACL_ERROR_FORMAT_NOT_MATCH,
+               "%s[%d] is in the private format %d", parameter, index, (int)description->storage_format);
+    const bool known = dimensions->count <= VIEW_RANK_LIMIT && us_shape_elements(dimensions->count, dimensions->sizes) >= 0;
+    us_require(call, known, parameter, "shape", ACL_ERROR_INVALID_PARAM,
+               "the dimensions of %s[%d] are not known, are more than %d or have more elements than any memory", parameter, index,
+               VIEW_RANK_LIMIT);
+    return call->status == 0 ? us_view_contiguous(NULL, dtype, dimensions->count, dimensions->sizes) : view;
+}
+
+/* An operand without an address is not there, as one without a type is not. */
+static void give_memory(Call *call, View *view, const char *parameter, int index, const aclDataBuffer *buffer)
+{
+    const int64_t elements = us_view_elements(view);
+    if (us_view_is_absent(view) || elements == 0) {
+        return;
+    }
+    view->data = aclGetDataBufferAddr(buffer);
+    if (view->data == NULL) {
+        *view = us_view_absent();
+        return;
+    }
+    const size_t size = us_dtype_size(view->dtype), room = aclGetDataBufferSizeV2(buffer);
+    us_require(call, (size_t)elements <= room / size, parameter, "size", ACL_ERROR_INVALID_PARAM,
+               "%s[%d] has %zu bytes; its description tells %lld elements of %zu bytes", parameter, index, room,
+               (long long)elements, size);
+}
+
+static void take_inputs(Named *named, const Given *given)
+{
+    for (int i = 0; i < given->input_count && named->call.status == 0; i++) {
+        View *view = &named->inputs[i];
+        *view = view_of(&named->call, "inputDesc", i, given->input_descriptions[i]);
+        named->input_types[i] = aclGetTensorDescType(given->input_descriptions[i]);
+        const aclTensorDesc *description = us_handle_object(given->input_descriptions[i], HANDLE_TENSOR_DESCRIPTION);
+        if (named->call.status == 0 && description->constant != NULL) {
+            named->constants[i] = description->constant;
+            view->data = description->constant;
+        } else if (named->call.status == 0 && given->executes) {
+            give_memory(&named->call, view, "inputs", i, given->inputs[i]);
+            named->constants[i] = description->memory_type != ACL_MEMTYPE_DEVICE ? view->data : NULL;
+        }
+    }
+}
+
+static void take_outputs(Named *named, const Given *given)
+{
+    for (int i = 0; i < given->output_count && named->call.status == 0; i++) {
+        named->outputs[i] = view_of(&named->call, "outputDesc", i, given->output_descriptions[i]);
+        named->output_types[i] = aclGetTensorDescType(given->output_descriptions[i]);
+        if (named->call.status == 0 && given->executes) {
+            give_memory(&named->call, &named->outputs[i], "outputs", i, given->outputs[i]);
+        }
+    }
+}
+
+static void require_lists(Call *call, const Given *given)
+{
+    us_require(call, given->input_count >= 0 && given->input_count <= NAMED_LIMIT, "numInputs", "range", ACL_ERROR_INVALID_PARAM,
+               "numInputs is %d; it must be 0 to %d", given->input_count, NAMED_LIMIT);
+    us_require(call, given->output_count >= 0 && given->output_count <= NAMED_LIMIT, "numOutputs", "range",
+               ACL_ERROR_INVALID_PARAM, "numOutputs is %d; it must be 0 to %d", given->output_count, NAMED_LIMIT);
+    us_require(call, given->input_count == 0 || given->input_descriptions != NULL, "inputDesc", "null", ACL_ERROR_INVALID_PARAM,
+               "inputDesc is NULL");
+    us_require(call, given->output_count == 0 || given->output_descriptions != NULL, "outputDesc", "null",
+               ACL_ERROR_INVALID_PARAM, "outputDesc is NULL");
+    us_require(call, !given->executes || given->input_count == 0 || given->inputs != NULL, "inputs", "null",
+               ACL_ERROR_INVALID_PARAM, "inputs is NULL");
+    us_require(call, !given->executes || given->output_count == 0 || given->outputs != NULL, "outputs", "null",
+               ACL_ERROR_INVALID_PARAM, "outputs is NULL");
+}
+
+static aclError run(const char *function, const Given *given)
+{
+    Named named = {.call = us_call_begin(function), .input_count = given->input_count, .output_count = given->output_count};
+    Call *call = &named.call;
+    us_require(call, given->type != NULL, "opType", "null", ACL_ERROR_INVALID_PARAM, "opType is NULL");
+    const NamedEntry *entry = call->status == 0 ? named_entry(given->type) : NULL;
+    if (entry == NULL) {
+        if (call->status == 0) {
+            refuse(call, given);
+        }
+        return us_call_end(call);
+    }
+    named.entry = entry;
+    named.type = entry->type;
+    named.attributes = us_handle_object(given->attributes, HANDLE_OPERATOR_ATTRIBUTES);
+    named.stream_handle = given->stream;
+    named.stream = given->executes ? ascend_stream(given->stream) : NULL;
+    us_require(call, given->attributes == NULL || named.attributes != NULL, "attr", "dead", ACL_ERROR_INVALID_PARAM,
+               "attr was destroyed, or never came from this library");
+    us_require(call, named.stream != NULL || !given->executes, "stream", "dead", ACL_ERROR_INVALID_PARAM,
+               "stream %p has been destroyed, or never existed, or the thread has no context", given->stream);
+    require_lists(call, given);
+    take_inputs(&named, given);
+    take_outputs(&named, given);
+    if (call->status == 0 && given->executes) {
+        entry->plan(&named);
+    }
+    return us_call_end(call);
 }
 
 aclError aclopCompile(const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs,
@@ -62,7 +183,9 @@ aclError aclopCompile(const char *opType, int numInputs, const aclTensorDesc *co
                       aclopCompileType compileFlag, const char *opPath)
 {
     (void)engineType, (void)compileFlag, (void)opPath;
-    return refuse("aclopCompile", opType, numInputs, inputDesc, numOutputs, outputDesc, attr);
+    const Given given = {.type = opType, .input_count = numInputs, .output_count = numOutputs, .attributes = attr,
+                         .input_descriptions = inputDesc, .output_descriptions = outputDesc};
+    return run("aclopCompile", &given);
 }
 
 aclError aclopCompileAndExecute(const char *opType, int numInputs, const aclTensorDesc *const inputDesc[],
@@ -71,8 +194,9 @@ aclError aclopCompileAndExecute(const char *opType, int numInputs, const aclTens
                                 const aclopAttr *attr, aclopEngineType engineType, aclopCompileType compileFlag,
                                 const char *opPath, aclrtStream stream)
 {
-    (void)inputs, (void)outputs, (void)engineType, (void)compileFlag, (void)opPath, (void)stream;
-    return refuse("aclopCompileAndExecute", opType, numInputs, inputDesc, numOutputs, outputDesc, attr);
+    (void)engineType, (void)compileFlag, (void)opPath;
+    const Given given = {opType, numInputs, numOutputs, inputDesc, outputDesc, inputs, outputs, attr, stream, true};
+    return run("aclopCompileAndExecute", &given);
 }
 
 aclError aclopCompileAndExecuteV2(const char *opType, int numInputs, aclTensorDesc *inputDesc[],
@@ -80,7 +204,9 @@ aclError aclopCompileAndExecuteV2(const char *opType, int numInputs, aclTensorDe
                                   aclDataBuffer *outputs[], aclopAttr *attr, aclopEngineType engineType,
                                   aclopCompileType compileFlag, const char *opPath, aclrtStream stream)
 {
-    (void)inputs, (void)outputs, (void)engineType, (void)compileFlag, (void)opPath, (void)stream;
-    return refuse("aclopCompileAndExecuteV2", opType, numInputs, (const aclTensorDesc *const *)inputDesc, numOutputs,
-                  (const aclTensorDesc *const *)outputDesc, attr);
+    (void)engineType, (void)compileFlag, (void)opPath;
+    const Given given = {opType, numInputs, numOutputs, (const aclTensorDesc *const *)inputDesc,
+                         (const aclTensorDesc *const *)outputDesc, (const aclDataBuffer *const *)inputs, outputs, attr, stream,
+                         true};
+    return run("aclopCompileAndExecuteV2", &given);
 }
