@@ -4,36 +4,56 @@
 
 #include <string.h>
 
-static void require_memory(AclnnCall *call, const void *object)
+/* ---- objects ---- */
+
+/* Kept until the call ends. NULL: there is no memory, or something has been refused. */
+static void *keep(AclnnCall *call, void *object, EndObject *end)
 {
     us_require(&call->named->call, object != NULL, "opType", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for %s",
                call->named->type);
+    if (object != NULL) {
+        call->objects[call->object_count++] = (CallObject){object, end};
+    }
+    return object;
 }
 
-/* ---- objects ---- */
+static void end_tensor(void *tensor)
+{
+    (void)aclDestroyTensor(tensor);
+}
+
+static void end_array(void *array)
+{
+    (void)aclDestroyIntArray(array);
+}
+
+static void end_bools(void *array)
+{
+    (void)aclDestroyBoolArray(array);
+}
+
+static void end_scalar(void *scalar)
+{
+    (void)aclDestroyScalar(scalar);
+}
 
 aclTensor *call_view(AclnnCall *call, bool input, int32_t index, const View *view, int64_t offset)
 {
     Named *named = call->named;
     const View *whole = input ? &named->inputs[index] : &named->outputs[index];
-    const int64_t elements = us_view_elements(whole);
     int64_t lowest = 0, highest = 0;
     if (call_refused(call)) {
         return NULL;
     }
-    const bool inside = us_view_extent(view, &lowest, &highest) && offset + lowest >= 0 && offset + highest < elements;
+    const int64_t elements = us_view_elements(whole);
+    const bool inside = us_view_extent(view, &lowest, &highest) && offset >= -lowest && offset < elements - highest;
     us_require(&named->call, inside || us_view_is_empty(view), input ? "inputDesc" : "outputDesc", "reach",
                ACL_ERROR_INVALID_PARAM, "%s would leave the elements of %s %d", named->type, input ? "input" : "output",
                (int)index);
-    if (call_refused(call)) {
-        return NULL;
-    }
-    aclTensor *tensor = aclCreateTensor(view->shape, (uint64_t)view->rank,
-                                        input ? named->input_types[index] : named->output_types[index], view->strides, offset,
-                                        call->format, &elements, 1, whole->data);
-    require_memory(call, tensor);
-    call->tensors[call->tensor_count++] = tensor;
-    return tensor;
+    const aclDataType type = input ? named->input_types[index] : named->output_types[index];
+    return call_refused(call) ? NULL
+                              : keep(call, aclCreateTensor(view->shape, (uint64_t)view->rank, type, view->strides, offset,
+                                                           call->format, &elements, 1, whole->data), end_tensor);
 }
 
 aclTensor *call_input(AclnnCall *call, int32_t index)
@@ -50,28 +70,27 @@ aclTensor *call_output(AclnnCall *call, int32_t index)
 
 aclIntArray *call_array(AclnnCall *call, const int64_t *values, uint64_t count)
 {
-    aclIntArray *array = call_refused(call) ? NULL : aclCreateIntArray(values, count);
-    require_memory(call, array);
-    call->arrays[call->array_count++] = array;
-    return array;
+    return call_refused(call) ? NULL : keep(call, aclCreateIntArray(values, count), end_array);
 }
 
-static aclScalar *keep_scalar(AclnnCall *call, const void *value, aclDataType type)
+aclBoolArray *call_bools(AclnnCall *call, const bool *values, uint64_t count)
 {
-    aclScalar *scalar = call_refused(call) ? NULL : aclCreateScalar((void *)(uintptr_t)value, type);
-    require_memory(call, scalar);
-    call->scalars[call->scalar_count++] = scalar;
-    return scalar;
+    return call_refused(call) ? NULL : keep(call, aclCreateBoolArray(values, count), end_bools);
+}
+
+static aclScalar *make_scalar(AclnnCall *call, const void *value, aclDataType type)
+{
+    return call_refused(call) ? NULL : keep(call, aclCreateScalar((void *)(uintptr_t)value, type), end_scalar);
 }
 
 aclScalar *call_float(AclnnCall *call, float value)
 {
-    return keep_scalar(call, &value, ACL_FLOAT);
+    return make_scalar(call, &value, ACL_FLOAT);
 }
 
 aclScalar *call_scalar(AclnnCall *call, int32_t index)
 {
-    return keep_scalar(call, call->named->constants[index], call->named->input_types[index]);
+    return make_scalar(call, call->named->constants[index], call->named->input_types[index]);
 }
 
 /* ---- the call ---- */
@@ -91,14 +110,9 @@ static aclnnStatus run_planned(AclnnCall *call, AclnnRun *run)
 
 static void end_objects(AclnnCall *call)
 {
-    while (call->tensor_count > 0) {
-        (void)aclDestroyTensor(call->tensors[--call->tensor_count]);
-    }
-    while (call->array_count > 0) {
-        (void)aclDestroyIntArray(call->arrays[--call->array_count]);
-    }
-    while (call->scalar_count > 0) {
-        (void)aclDestroyScalar(call->scalars[--call->scalar_count]);
+    while (call->object_count > 0) {
+        const CallObject *last = &call->objects[--call->object_count];
+        last->end(last->object);
     }
 }
 

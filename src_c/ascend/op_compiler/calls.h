@@ -4,15 +4,19 @@
 
 #include "ascend/op_compiler/named.h"
 
-/* Objects that the call makes; they end with it. */
-enum { CALL_OBJECTS = 8 };
+/* What the call makes ends with it. */
+enum { CALL_OBJECTS = 16 };
+typedef void EndObject(void *object);
+typedef struct CallObject {
+    void *object;
+    EndObject *end;
+} CallObject;
+
 typedef struct AclnnCall {
     Named *named;
     aclFormat format; /* of the tensors; 0 is NCHW, which most functions take as ND */
-    aclTensor *tensors[CALL_OBJECTS];
-    aclIntArray *arrays[CALL_OBJECTS];
-    aclScalar *scalars[CALL_OBJECTS];
-    int tensor_count, array_count, scalar_count;
+    CallObject objects[CALL_OBJECTS];
+    int object_count;
     uint64_t workspace_size;
     aclOpExecutor *executor;
 } AclnnCall;
@@ -28,6 +32,7 @@ aclTensor *call_output(AclnnCall *call, int32_t index);
 /* A view of the operand's elements, `offset` from its first one on; shape/reach: it leaves them. */
 aclTensor *call_view(AclnnCall *call, bool input, int32_t index, const View *view, int64_t offset);
 aclIntArray *call_array(AclnnCall *call, const int64_t *values, uint64_t count);
+aclBoolArray *call_bools(AclnnCall *call, const bool *values, uint64_t count);
 aclScalar *call_float(AclnnCall *call, float value);
 aclScalar *call_scalar(AclnnCall *call, int32_t index); /* of an input that the host knows: its first element */
 

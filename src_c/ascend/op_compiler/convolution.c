@@ -34,17 +34,24 @@ static aclIntArray *pads_of(AclnnCall *call, int32_t axes)
     return even ? call_array(call, pads, (uint64_t)axes) : call_array(call, given, 2 * (uint64_t)axes);
 }
 
+static int64_t groups_of(AclnnCall *call)
+{
+    const int64_t groups = named_integer(call->named, "groups", 1);
+    named_require_attribute(call->named, "groups", groups >= 1 && groups <= INT32_MAX, "1 or more");
+    return groups;
+}
+
 static Settings require_settings(AclnnCall *call, int32_t axes, bool transposed)
 {
     static const int64_t NONE[AXES] = {0};
-    const bool first = named_is(call->named, "data_format", axes == 2 ? "NCHW" : "NCDHW", false);
+    const bool first = named_is(call->named, "data_format", false, axes == 2 ? "NCHW" : "NCDHW");
     named_require_attribute(call->named, "data_format", first, axes == 2 ? "\"NCHW\"" : "\"NCDHW\"");
     call->format = axes == 2 ? ACL_FORMAT_NCHW : ACL_FORMAT_NCDHW;
     return (Settings){.strides = of_axes(call, "strides", axes), .pads = pads_of(call, axes),
                       .dilations = of_axes(call, "dilations", axes),
                       .output_padding = transposed ? of_axes(call, "output_padding", axes)
                                                    : call_array(call, NONE, (uint64_t)axes),
-                      .groups = named_integer(call->named, "groups", 1)};
+                      .groups = groups_of(call)};
 }
 
 /* x, weights and, where it is given, a bias. */
@@ -97,56 +104,41 @@ void named_conv_3d_transpose(Named *named)
 
 /* ---- gradients ---- */
 
-static void backward(AclnnCall *call, const Settings *how, aclTensor *gradient, aclTensor *x, aclTensor *weights, bool of_x,
-                     aclTensor *out)
+/* Of x (`weights` are given) or of the weights (x is given): of the other one, the result tells the shape. */
+static void backward(Named *named, int32_t axes, bool of_x)
 {
+    enum { X = 0, WEIGHTS = 1, GRADIENT = 2 };
+    AclnnCall call = {.named = named};
+    named_require_counts(named, 3, 3, 1);
+    const Settings how = require_settings(&call, axes, false);
+    named_require_input(named, GRADIENT, axes + 2);
+    aclIntArray *channels = call_array(&call, &named->inputs[GRADIENT].shape[1], 1);
+    aclTensor *gradient = call_input(&call, GRADIENT), *out = call_output(&call, 0);
+    aclTensor *x = of_x ? out : call_input(&call, X), *weights = of_x ? call_input(&call, WEIGHTS) : out;
     const bool wanted[] = {of_x, !of_x, false};
-    aclBoolArray *mask = call->named->call.status == 0 ? aclCreateBoolArray(wanted, 3) : NULL;
-    us_require(&call->named->call, mask != NULL, "opType", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for %s",
-               call->named->type);
-    CALL_ACLNN(call, aclnnConvolutionBackward, gradient, x, weights, NULL, how->strides, how->pads, how->dilations, false,
-               how->output_padding, (int32_t)how->groups, mask, 0, of_x ? out : NULL, of_x ? NULL : out, NULL);
-    if (mask != NULL) {
-        (void)aclDestroyBoolArray(mask);
-    }
+    aclBoolArray *mask = call_bools(&call, wanted, 3);
+    CALL_ACLNN(&call, aclnnConvolutionBackward, gradient, x, weights, channels, how.strides, how.pads, how.dilations, false,
+               how.output_padding, (int32_t)how.groups, mask, 0, of_x ? out : NULL, of_x ? NULL : out, NULL);
 }
 
 /* The size of x, which the result has, the weights, the gradient of y. */
-static void of_x(Named *named, int32_t axes)
-{
-    named_require_counts(named, 3, 3, 1);
-    AclnnCall call = {.named = named};
-    const Settings how = require_settings(&call, axes, false);
-    aclTensor *weights = call_input(&call, 1), *gradient = call_input(&call, 2), *out = call_output(&call, 0);
-    backward(&call, &how, gradient, out, weights, true, out); /* of x, only the shape counts */
-}
-
 void named_conv_2d_backprop_input(Named *named)
 {
-    of_x(named, 2);
+    backward(named, 2, true);
 }
 
 void named_conv_3d_backprop_input(Named *named)
 {
-    of_x(named, 3);
+    backward(named, 3, true);
 }
 
 /* x, the size of the weights, which the result has, the gradient of y. */
-static void of_weights(Named *named, int32_t axes)
-{
-    named_require_counts(named, 3, 3, 1);
-    AclnnCall call = {.named = named};
-    const Settings how = require_settings(&call, axes, false);
-    aclTensor *x = call_input(&call, 0), *gradient = call_input(&call, 2), *out = call_output(&call, 0);
-    backward(&call, &how, gradient, x, out, false, out); /* of the weights, only the shape counts */
-}
-
 void named_conv_2d_backprop_filter(Named *named)
 {
-    of_weights(named, 2);
+    backward(named, 2, false);
 }
 
 void named_conv_3d_backprop_filter(Named *named)
 {
-    of_weights(named, 3);
+    backward(named, 3, false);
 }

@@ -148,34 +148,59 @@ static void require_lists(Call *call, const Given *given)
                ACL_ERROR_INVALID_PARAM, "outputs is NULL");
 }
 
-static aclError run(const char *function, const Given *given)
+/* The operator's place in the stream: clients that call from a thread of their own go on after a refusal, as the PyTorch
+ * adapter's queue does, and would take what lies in memory for results. */
+static KernelStatus fail(const View *views, const void *attributes)
 {
-    Named named = {.call = us_call_begin(function), .input_count = given->input_count, .output_count = given->output_count};
+    (void)views;
+    return us_kernel_fault("%s", ((const Explanation *)attributes)->text);
+}
+
+static void fail_stream(const char *function, Stream *stream)
+{
+    Explanation why;
+    us_explain(&why, "%s", us_last_error_of_thread()->text);
+    const LaunchTask task = {.function = function, .kernel = fail, .attributes = &why, .attribute_size = sizeof why};
+    (void)us_launch_submit_task(&task, stream); /* without memory for it the status alone tells */
+}
+
+static Named begin(const char *function, const Given *given)
+{
+    Named named = {.call = us_call_begin(function), .input_count = given->input_count, .output_count = given->output_count,
+                   .stream_handle = given->stream};
     Call *call = &named.call;
     us_require(call, given->type != NULL, "opType", "null", ACL_ERROR_INVALID_PARAM, "opType is NULL");
-    const NamedEntry *entry = call->status == 0 ? named_entry(given->type) : NULL;
-    if (entry == NULL) {
-        if (call->status == 0) {
-            refuse(call, given);
-        }
-        return us_call_end(call);
-    }
-    named.entry = entry;
-    named.type = entry->type;
+    require_lists(call, given);
     named.attributes = us_handle_object(given->attributes, HANDLE_OPERATOR_ATTRIBUTES);
-    named.stream_handle = given->stream;
-    named.stream = given->executes ? ascend_stream(given->stream) : NULL;
     us_require(call, given->attributes == NULL || named.attributes != NULL, "attr", "dead", ACL_ERROR_INVALID_PARAM,
                "attr was destroyed, or never came from this library");
+    named.stream = given->executes ? ascend_stream(given->stream) : NULL;
     us_require(call, named.stream != NULL || !given->executes, "stream", "dead", ACL_ERROR_INVALID_PARAM,
                "stream %p has been destroyed, or never existed, or the thread has no context", given->stream);
-    require_lists(call, given);
-    take_inputs(&named, given);
-    take_outputs(&named, given);
-    if (call->status == 0 && given->executes) {
-        entry->plan(&named);
+    return named;
+}
+
+static aclError run(const char *function, const Given *given)
+{
+    Named named = begin(function, given);
+    if (named.call.status != 0) {
+        return us_call_end(&named.call);
     }
-    return us_call_end(call);
+    named.entry = named_entry(given->type);
+    if (named.entry == NULL) {
+        refuse(&named.call, given);
+    } else {
+        named.type = named.entry->type;
+        take_inputs(&named, given);
+        take_outputs(&named, given);
+    }
+    if (named.call.status == 0 && given->executes) {
+        named.entry->plan(&named);
+    }
+    if (named.call.status != 0 && given->executes) {
+        fail_stream(function, named.stream);
+    }
+    return us_call_end(&named.call);
 }
 
 aclError aclopCompile(const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs,

@@ -280,8 +280,8 @@ void named_cdist_grad(Named *named)
 void named_iou(Named *named)
 {
     AclnnCall call = begin(named, 2, 1);
-    const bool whole = named_is(named, "mode", "iou", true);
-    named_require_attribute(named, "mode", whole || named_is(named, "mode", "iof", false), "\"iou\" or \"iof\"");
+    const bool whole = named_is(named, "mode", true, "iou");
+    named_require_attribute(named, "mode", whole || named_is(named, "mode", false, "iof"), "\"iou\" or \"iof\"");
     const float epsilon = (float)named_number(named, "eps", 1);
     if (named->call.status == 0) {
         View turned = named->outputs[0];

@@ -44,7 +44,7 @@ static View require_view(Named *named, int32_t tensor, int32_t first, int64_t *o
     us_require(&named->call, rank == others, "inputDesc", "shape", ACL_ERROR_OP_INPUT_NOT_MATCH,
                "%s has %d sizes and %d strides", named->type, (int)rank, (int)others);
     const View view = view_of(&named->inputs[tensor], rank, shape, strides);
-    us_require(&named->call, us_view_elements(&view) >= 0, "inputs", "size", ACL_ERROR_OP_INPUT_NOT_MATCH,
+    us_require(&named->call, us_view_elements(&view) >= 0, "inputs", "view", ACL_ERROR_OP_INPUT_NOT_MATCH,
                "a size of %s is negative, or there are more elements than in any memory", named->type);
     return view;
 }
@@ -121,7 +121,7 @@ void named_confusion_transpose(Named *named)
     View whole = named->inputs[0];
     if (!first) {
         const bool fits = us_shape_elements(rank, shape) == us_view_elements(&whole);
-        us_require(&named->call, fits, "attr", "shape", ACL_ERROR_OP_ATTR_NOT_MATCH,
+        us_require(&named->call, fits, "attr", "value", ACL_ERROR_OP_ATTR_NOT_MATCH,
                    "shape of %s has not as many elements as its input", named->type);
         whole = fits ? us_view_contiguous(NULL, whole.dtype, rank, shape) : whole;
     }
@@ -244,7 +244,7 @@ void named_cast(Named *named)
     if (named->call.status == 0) {
         const aclDataType type = named->output_types[0];
         const int64_t wanted = named_integer(named, "dst_type", type);
-        us_require(&named->call, wanted == type, "attr", "dst_type", ACL_ERROR_OP_ATTR_NOT_MATCH,
+        us_require(&named->call, wanted == type, "attr", "value", ACL_ERROR_OP_ATTR_NOT_MATCH,
                    "dst_type of %s is %lld, the output's type %d", named->type, (long long)wanted, (int)type);
         aclTensor *x = call_input(&call, 0), *y = call_output(&call, 0);
         CALL_ACLNN(&call, aclnnCast, x, type, y);

@@ -160,7 +160,7 @@ bool named_bool(Named *named, const char *attribute, bool other)
     return text == NULL ? other : is_true;
 }
 
-bool named_is(Named *named, const char *attribute, const char *text, bool is_default)
+bool named_is(Named *named, const char *attribute, bool is_default, const char *text)
 {
     const char *value = value_of(named, attribute);
     const size_t length = strlen(text);

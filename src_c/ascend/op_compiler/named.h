@@ -59,7 +59,7 @@ int32_t named_integers(Named *named, const char *attribute, int64_t *values, int
 double named_number(Named *named, const char *attribute, double other);
 bool named_bool(Named *named, const char *attribute, bool other);
 /* The attribute has this text, or has not been set and `is_default`. */
-bool named_is(Named *named, const char *attribute, const char *text, bool is_default);
+bool named_is(Named *named, const char *attribute, bool is_default, const char *text);
 /* attr/value: another value is not emulated, as `values` says. */
 void named_require_attribute(Named *named, const char *attribute, bool fits, const char *values);
 

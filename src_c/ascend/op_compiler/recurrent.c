@@ -17,8 +17,8 @@ typedef struct Lstm {
  * they have no part. */
 static void require_attributes(Named *named)
 {
-    named_require_attribute(named, "direction", named_is(named, "direction", "UNIDIRECTIONAL", true), "\"UNIDIRECTIONAL\"");
-    const bool order = named_is(named, "gate_order", "ifjo", false) || named_is(named, "gate_order", "ifco", false);
+    named_require_attribute(named, "direction", named_is(named, "direction", true, "UNIDIRECTIONAL"), "\"UNIDIRECTIONAL\"");
+    const bool order = named_is(named, "gate_order", false, "ifjo") || named_is(named, "gate_order", false, "ifco");
     named_require_attribute(named, "gate_order", order, "\"ifjo\" or \"ifco\"");
     named_require_attribute(named, "time_major", named_bool(named, "time_major", true), "true");
     named_require_attribute(named, "use_peephole", !named_bool(named, "use_peephole", false), "false");
@@ -28,8 +28,8 @@ static void require_attributes(Named *named)
 
 static void require_forward_attributes(Named *named)
 {
-    named_require_attribute(named, "cell_type", named_is(named, "cell_type", "LSTM", true), "\"LSTM\"");
-    named_require_attribute(named, "activation", named_is(named, "activation", "tanh", true), "\"tanh\"");
+    named_require_attribute(named, "cell_type", named_is(named, "cell_type", true, "LSTM"), "\"LSTM\"");
+    named_require_attribute(named, "activation", named_is(named, "activation", true, "tanh"), "\"tanh\"");
     named_require_attribute(named, "cell_depth", named_integer(named, "cell_depth", 1) == 1, "1");
     named_require_attribute(named, "keep_prob", named_number(named, "keep_prob", 1) == 1, "1");
     named_require_attribute(named, "forget_bias", named_number(named, "forget_bias", 0) == 0, "0");
