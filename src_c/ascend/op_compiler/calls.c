@@ -153,5 +153,5 @@ int32_t call_integers(Named *named, int32_t index, int64_t *values, int32_t limi
             values[i] = value;
         }
     }
-    return (int32_t)count;
+    return named->call.status == 0 ? (int32_t)count : 0;
 }
