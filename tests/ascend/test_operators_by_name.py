@@ -242,13 +242,21 @@ def test_products(first, second):
     close(results("MatMulV2", [one[0] for one in given] + [None], [like(3, 5)], attributes)[0], expected[0])
 
 
-def test_gradient_of_distances():
+@pytest.mark.parametrize("p", (2.0, -1.0))
+def test_gradient_of_distances(p):
+    """-1 is the maximum norm."""
     a, b, slope = drawn(3, 4), drawn(5, 4), drawn(3, 5)
     apart = a[:, None].astype(np.float64) - b[None]
-    distances = np.sqrt((apart**2).sum(-1))
+    distances = np.sqrt((apart**2).sum(-1)) if p == 2 else np.abs(apart).max(-1)
     repeated = [np.broadcast_to(one, (3, 5, 4)).astype(np.float32) for one in (slope[..., None], a[:, None], b[None], distances[..., None])]
-    expected = (slope[..., None] * apart / distances[..., None]).sum(1)
-    close(results("CdistGrad", repeated, [like(3, 4)], {"p": 2.0})[0], expected)
+    by_distance = apart / distances[..., None] if p == 2 else np.sign(apart) * (np.abs(apart) == distances[..., None])
+    close(results("CdistGrad", repeated, [like(3, 4)], {"p": p})[0], (slope[..., None] * by_distance).sum(1))
+
+
+def test_gradient_of_no_distances():
+    for shape, out in (((0, 5, 4), (0, 4)), ((3, 0, 4), (3, 4)), ((3, 5, 0), (3, 0))):
+        found = results("CdistGrad", [like(*shape)] * 4, [like(*out)], {"p": 2.0})[0]
+        np.testing.assert_array_equal(found, np.zeros(out))
 
 
 def test_overlaps_of_boxes():

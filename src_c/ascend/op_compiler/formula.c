@@ -24,6 +24,8 @@
 #include "aclnnop/aclnn_zero.h"
 #include "ascend/op_compiler/calls.h"
 
+#include <math.h>
+
 static AclnnCall begin(Named *named, int32_t inputs, int32_t outputs)
 {
     named_require_counts(named, inputs, inputs, outputs);
@@ -265,14 +267,19 @@ void named_cdist_grad(Named *named)
     const int32_t rank = named->call.status == 0 ? named->inputs[0].rank : 0;
     us_require(&named->call, rank >= 3, "inputDesc", "rank", ACL_ERROR_OP_INPUT_NOT_MATCH,
                "input 0 of %s has %d dimensions; it must have 3 or more", named->type, (int)rank);
+    const bool nothing = us_view_is_empty(&named->inputs[0]); /* then operands are lost that were repeated no time */
     static const int8_t repeated_behind[] = {1, 2, 3, 1}; /* which axis from the end is left out, of grad, x1, x2, cdist */
     aclTensor *tensors[4] = {NULL};
-    for (int32_t i = 0; named->call.status == 0 && i < 4; i++) {
+    for (int32_t i = 0; named->call.status == 0 && !nothing && i < 4; i++) {
         const View view = us_view_remove_axis(named->inputs[i], rank - repeated_behind[i]);
         tensors[i] = call_view(&call, true, i, &view, 0);
     }
-    const float p = (float)named_number(named, "p", 2);
+    const float told = (float)named_number(named, "p", 2), p = told == -1 ? INFINITY : told; /* as the adapter tells it */
     aclTensor *out = call_output(&call, 0);
+    if (nothing) {
+        CALL_ACLNN(&call, aclnnInplaceZero, out);
+        return;
+    }
     CALL_ACLNN(&call, aclnnCdistBackward, tensors[0], tensors[1], tensors[2], tensors[3], p, out);
 }
 
