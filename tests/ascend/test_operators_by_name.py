@@ -1,11 +1,15 @@
 """Operators by name beside NumPy in float64: what the PyTorch adapter runs so, and the plain ones."""
 
+import pathlib
+import re
+
 import numpy as np
 import pytest
-from understudy.ascend import lib
+from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.by_name import Constant, call, constant, results
 
+ROOT = pathlib.Path(__file__).parents[2]
 RANDOM = np.random.default_rng(7)
 
 
@@ -153,10 +157,12 @@ def test_one_hot(axis):
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("name, outputs", (("NPUAllocFloatStatus", [like(8)]), ("NPUGetFloatStatusV2", [like(8, dtype="int32")]),
-                                           ("NPUClearFloatStatusV2", [])))  # fmt: skip
-def test_no_overflow_is_ever_told(name, outputs):
-    for found in results(name, [], outputs):
+@pytest.mark.parametrize("name, inputs, outputs", (
+    ("NPUAllocFloatStatus", [], [like(8)]), ("NPUGetFloatStatus", [like(8)], [like(8)]), ("NPUClearFloatStatus", [like(8)], [like(8)]),
+    ("NPUGetFloatStatusV2", [], [like(8, dtype="int32")]), ("NPUClearFloatStatusV2", [], []),
+))  # fmt: skip
+def test_no_overflow_is_ever_told(name, inputs, outputs):
+    for found in results(name, inputs, outputs):
         np.testing.assert_array_equal(found, np.zeros(8))
 
 
@@ -237,9 +243,10 @@ def test_products(first, second):
     a, b = drawn(2, 3, 4), drawn(2, 4, 5)
     given = [np.swapaxes(a, 1, 2) if first else a, np.swapaxes(b, 1, 2) if second else b]
     expected = a.astype(np.float64) @ b
-    close(results("BatchMatMul", given, [like(2, 3, 5)], {"adj_x1": first, "adj_x2": second})[0], expected)
-    attributes = {"transpose_x1": first, "transpose_x2": second}
-    close(results("MatMulV2", [one[0] for one in given] + [None], [like(3, 5)], attributes)[0], expected[0])
+    batches, attributes = {"adj_x1": first, "adj_x2": second}, {"transpose_x1": first, "transpose_x2": second}
+    for version in ("", "V2"):
+        close(results(f"BatchMatMul{version}", given, [like(2, 3, 5)], batches)[0], expected)
+        close(results(f"MatMul{version}", [one[0] for one in given] + [None], [like(3, 5)], attributes)[0], expected[0])
 
 
 @pytest.mark.parametrize("p", (2.0, -1.0))
@@ -389,6 +396,13 @@ def test_a_result_of_one_step_may_lack_the_axis_of_steps():
 # ---- the call ----
 
 
+def test_the_names_are_documented_and_in_the_order_of_their_search():
+    table = (ROOT / "src_c/ascend/op_compiler/operators.c").read_text()
+    names = [name for names in re.findall(r'\.type = "(\w+)"|(?:UNARY|BINARY)\("(\w+)"', table) for name in names if name]
+    listed = (ROOT / "docs/programs.md").read_text().split("## Operators by name")[1].split("\n\n")[2]
+    assert names == sorted(names) == re.findall(r"`(\w+)`", listed)
+
+
 def test_a_name_is_compiled_without_memory():
     x = drawn(2, 3)
     for kind, status in (("Relu", 0), ("FloorMod", 207000)):
@@ -409,15 +423,6 @@ def test_numbers_of_attributes_are_those_that_were_set():
 
 
 def test_memory_that_is_not_the_devices_is_a_fault():
-    def host(raw):
-        lib.aclUpdateDataBuffer(raw.inputs[0], raw.kept, 12)
-
-    x = drawn(3)
-
-    def change(raw):
-        from understudy.ascend import ffi
-
-        raw.kept = ffi.new("float[3]")
-        host(raw)
-
-    assert call("Relu", [x], [x], change=change)[0].status == 507015
+    x, host = drawn(3), ffi.new("float[3]")
+    result, _ = call("Relu", [x], [x], change=lambda raw: lib.aclUpdateDataBuffer(raw.inputs[0], host, 12))
+    assert result.status == 507015

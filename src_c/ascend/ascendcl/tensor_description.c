@@ -297,6 +297,7 @@ aclError aclSetTensorConst(aclTensorDesc *desc, void *dataBuffer, size_t length)
         memcpy(copy, dataBuffer, length);
         free(description->constant);
         description->constant = copy;
+        description->constant_size = length;
     }
     return acl_end(&call);
 }

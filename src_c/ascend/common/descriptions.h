@@ -22,6 +22,7 @@ struct aclTensorDesc {
     Dimensions dimensions;
     char *name;
     void *constant;
+    size_t constant_size;
 };
 
 /* Attributes as one text, "axis=1, keep_dims=true"; NULL until one is set. */

@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef struct Sentence {
     char text[1024];
@@ -86,37 +87,51 @@ static View view_of(Call *call, const char *parameter, int index, const aclTenso
     return call->status == 0 ? us_view_contiguous(NULL, dtype, dimensions->count, dimensions->sizes) : view;
 }
 
-/* An operand without an address is not there, as one without a type is not. */
-static void give_memory(Call *call, View *view, const char *parameter, int index, const aclDataBuffer *buffer)
+static void require_bytes(Call *call, const char *parameter, int index, const View *view, size_t bytes)
 {
-    const int64_t elements = us_view_elements(view);
-    if (us_view_is_absent(view) || elements == 0) {
-        return;
+    const size_t size = us_dtype_size(view->dtype), elements = (size_t)us_view_elements(view);
+    us_require(call, elements <= bytes / size, parameter, "size", ACL_ERROR_INVALID_PARAM,
+               "%s[%d] has %zu bytes; its description tells %zu elements of %zu bytes", parameter, index, bytes, elements, size);
+}
+
+/* False: the operand has elements, and no address. */
+static bool give_memory(Call *call, View *view, const char *parameter, int index, const aclDataBuffer *buffer)
+{
+    if (us_view_is_absent(view) || us_view_is_empty(view)) {
+        return true;
     }
     view->data = aclGetDataBufferAddr(buffer);
-    if (view->data == NULL) {
-        *view = us_view_absent();
+    if (view->data != NULL) {
+        require_bytes(call, parameter, index, view, aclGetDataBufferSizeV2(buffer));
+    }
+    return view->data != NULL;
+}
+
+/* A constant of the description or the buffer's memory; without an address the input is left out, as the PyTorch adapter does. */
+static void give_input(Named *named, int index, const aclTensorDesc *description, const aclDataBuffer *buffer)
+{
+    View *view = &named->inputs[index];
+    if (us_view_is_absent(view)) {
         return;
     }
-    const size_t size = us_dtype_size(view->dtype), room = aclGetDataBufferSizeV2(buffer);
-    us_require(call, (size_t)elements <= room / size, parameter, "size", ACL_ERROR_INVALID_PARAM,
-               "%s[%d] has %zu bytes; its description tells %lld elements of %zu bytes", parameter, index, room,
-               (long long)elements, size);
+    if (description->constant != NULL) {
+        view->data = description->constant;
+        require_bytes(&named->call, "inputs", index, view, description->constant_size);
+    } else if (!give_memory(&named->call, view, "inputs", index, buffer)) {
+        *view = us_view_absent();
+    }
+    const bool on_host = description->constant != NULL || description->memory_type != ACL_MEMTYPE_DEVICE;
+    named->constants[index] = on_host ? view->data : NULL;
 }
 
 static void take_inputs(Named *named, const Given *given)
 {
     for (int i = 0; i < given->input_count && named->call.status == 0; i++) {
-        View *view = &named->inputs[i];
-        *view = view_of(&named->call, "inputDesc", i, given->input_descriptions[i]);
-        named->input_types[i] = aclGetTensorDescType(given->input_descriptions[i]);
-        const aclTensorDesc *description = us_handle_object(given->input_descriptions[i], HANDLE_TENSOR_DESCRIPTION);
-        if (named->call.status == 0 && description->constant != NULL) {
-            named->constants[i] = description->constant;
-            view->data = description->constant;
-        } else if (named->call.status == 0 && given->executes) {
-            give_memory(&named->call, view, "inputs", i, given->inputs[i]);
-            named->constants[i] = description->memory_type != ACL_MEMTYPE_DEVICE ? view->data : NULL;
+        const aclTensorDesc *description = given->input_descriptions[i];
+        named->inputs[i] = view_of(&named->call, "inputDesc", i, description);
+        named->input_types[i] = aclGetTensorDescType(description);
+        if (named->call.status == 0 && given->executes) {
+            give_input(named, i, us_handle_object(description, HANDLE_TENSOR_DESCRIPTION), given->inputs[i]);
         }
     }
 }
@@ -126,9 +141,11 @@ static void take_outputs(Named *named, const Given *given)
     for (int i = 0; i < given->output_count && named->call.status == 0; i++) {
         named->outputs[i] = view_of(&named->call, "outputDesc", i, given->output_descriptions[i]);
         named->output_types[i] = aclGetTensorDescType(given->output_descriptions[i]);
-        if (named->call.status == 0 && given->executes) {
-            give_memory(&named->call, &named->outputs[i], "outputs", i, given->outputs[i]);
-        }
+        us_require(&named->call, !us_view_is_absent(&named->outputs[i]), "outputDesc", "absent", ACL_ERROR_OP_OUTPUT_NOT_MATCH,
+                   "output %d of %s has no type", i, named->type);
+        const bool there = named->call.status != 0 || !given->executes ||
+                           give_memory(&named->call, &named->outputs[i], "outputs", i, given->outputs[i]);
+        us_require(&named->call, there, "outputs", "null", ACL_ERROR_INVALID_PARAM, "outputs[%d] has no address", i);
     }
 }
 
@@ -164,43 +181,56 @@ static void fail_stream(const char *function, Stream *stream)
     (void)us_launch_submit_task(&task, stream); /* without memory for it the status alone tells */
 }
 
-static Named begin(const char *function, const Given *given)
+/* What must hold before the operator is looked at. */
+static void begin(Named *named, const Given *given)
 {
-    Named named = {.call = us_call_begin(function), .input_count = given->input_count, .output_count = given->output_count,
-                   .stream_handle = given->stream};
-    Call *call = &named.call;
+    Call *call = &named->call;
     us_require(call, given->type != NULL, "opType", "null", ACL_ERROR_INVALID_PARAM, "opType is NULL");
     require_lists(call, given);
-    named.attributes = us_handle_object(given->attributes, HANDLE_OPERATOR_ATTRIBUTES);
-    us_require(call, given->attributes == NULL || named.attributes != NULL, "attr", "dead", ACL_ERROR_INVALID_PARAM,
+    named->attributes = us_handle_object(given->attributes, HANDLE_OPERATOR_ATTRIBUTES);
+    us_require(call, given->attributes == NULL || named->attributes != NULL, "attr", "dead", ACL_ERROR_INVALID_PARAM,
                "attr was destroyed, or never came from this library");
-    named.stream = given->executes ? ascend_stream(given->stream) : NULL;
-    us_require(call, named.stream != NULL || !given->executes, "stream", "dead", ACL_ERROR_INVALID_PARAM,
+    named->stream = given->executes ? ascend_stream(given->stream) : NULL;
+    us_require(call, named->stream != NULL || !given->executes, "stream", "dead", ACL_ERROR_INVALID_PARAM,
                "stream %p has been destroyed, or never existed, or the thread has no context", given->stream);
-    return named;
+    named->stream_handle = given->stream;
+    named->input_count = given->input_count;
+    named->output_count = given->output_count;
+}
+
+static void plan(Named *named, const Given *given)
+{
+    named->entry = named_entry(given->type);
+    if (named->entry == NULL) {
+        refuse(&named->call, given);
+        return;
+    }
+    named->type = named->entry->type;
+    take_inputs(named, given);
+    take_outputs(named, given);
+    if (named->call.status == 0 && given->executes) {
+        named->entry->plan(named);
+    }
 }
 
 static aclError run(const char *function, const Given *given)
 {
-    Named named = begin(function, given);
-    if (named.call.status != 0) {
-        return us_call_end(&named.call);
+    Call call = us_call_begin(function);
+    Named *named = calloc(1, sizeof *named); /* too large for small stacks */
+    us_require(&call, named != NULL, "opType", "memory", ACL_ERROR_BAD_ALLOC, "no host memory for an operator");
+    if (named != NULL) {
+        named->call = call;
+        begin(named, given);
+        if (named->call.status == 0) {
+            plan(named, given);
+            if (named->call.status != 0 && given->executes) {
+                fail_stream(function, named->stream);
+            }
+        }
+        call = named->call;
+        free(named);
     }
-    named.entry = named_entry(given->type);
-    if (named.entry == NULL) {
-        refuse(&named.call, given);
-    } else {
-        named.type = named.entry->type;
-        take_inputs(&named, given);
-        take_outputs(&named, given);
-    }
-    if (named.call.status == 0 && given->executes) {
-        named.entry->plan(&named);
-    }
-    if (named.call.status != 0 && given->executes) {
-        fail_stream(function, named.stream);
-    }
-    return us_call_end(&named.call);
+    return us_call_end(&call);
 }
 
 aclError aclopCompile(const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs,

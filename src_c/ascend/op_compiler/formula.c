@@ -7,7 +7,6 @@
 #include "aclnnop/aclnn_matmul.h"
 #include "aclnnop/aclnn_max_dim.h"
 #include "aclnnop/aclnn_min_dim.h"
-#include "aclnnop/aclnn_mish.h"
 #include "aclnnop/aclnn_mish_backward.h"
 #include "aclnnop/aclnn_relu.h"
 #include "aclnnop/aclnn_scaled_masked_softmax.h"
@@ -97,13 +96,6 @@ void named_swish_grad(Named *named)
     aclScalar *scale = call_float(&call, (float)named_number(named, "scale", 1));
     aclTensor *gradient = call_input(&call, 0), *x = call_input(&call, 1), *out = call_output(&call, 0);
     CALL_ACLNN(&call, aclnnSwishBackward, gradient, x, scale, out);
-}
-
-void named_mish(Named *named)
-{
-    AclnnCall call = begin(named, 1, 1);
-    aclTensor *x = call_input(&call, 0), *y = call_output(&call, 0);
-    CALL_ACLNN(&call, aclnnMish, x, y);
 }
 
 /* The gradient of y, x, and tanh(softplus(x)), which may be left out and of which there is no need. */

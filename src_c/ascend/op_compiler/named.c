@@ -180,18 +180,18 @@ void named_require_attribute(Named *named, const char *attribute, bool fits, con
 
 /* ---- the task ---- */
 
-static void add(NamedViews *views, View view, ViewAccess access)
+static void add(NamedViews *views, const View *view, ViewAccess access)
 {
     views->views[views->count] = view;
     views->access[views->count++] = access;
 }
 
-void named_read(NamedViews *views, View view)
+void named_read(NamedViews *views, const View *view)
 {
     add(views, view, VIEW_READ);
 }
 
-void named_write(NamedViews *views, View view)
+void named_write(NamedViews *views, const View *view)
 {
     add(views, view, VIEW_WRITE);
 }
@@ -201,10 +201,10 @@ void named_run(Named *named, Kernel *kernel, const NamedViews *views, const void
     if (named->call.status != 0) {
         return;
     }
-    const View *pointers[2 * NAMED_LIMIT];
+    const View absent = us_view_absent(), *pointers[2 * NAMED_LIMIT];
     const char *names[2 * NAMED_LIMIT];
     for (int32_t i = 0; i < views->count; i++) {
-        pointers[i] = &views->views[i];
+        pointers[i] = views->views[i] != NULL ? views->views[i] : &absent;
         names[i] = views->access[i] == VIEW_READ ? "inputs" : "outputs";
     }
     const LaunchTask task = {.function = named->type, .kernel = kernel, .view_count = views->count,

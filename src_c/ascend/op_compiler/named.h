@@ -67,27 +67,28 @@ void named_require_attribute(Named *named, const char *attribute, bool fits, con
 
 typedef struct NamedViews {
     int32_t count;
-    View views[2 * NAMED_LIMIT];
+    const View *views[2 * NAMED_LIMIT]; /* NULL: absent */
     ViewAccess access[2 * NAMED_LIMIT];
 } NamedViews;
-void named_read(NamedViews *views, View view);
-void named_write(NamedViews *views, View view);
+void named_read(NamedViews *views, const View *view);
+void named_write(NamedViews *views, const View *view);
 void named_run(Named *named, Kernel *kernel, const NamedViews *views, const void *attributes, size_t size);
 
 /* ---- operators, by families ---- */
 
 /* move.c */
-NamedOperator named_as_strided, named_broadcast_to, named_cast, named_confusion_transpose, named_fill, named_no_overflow, named_one_hot,
-    named_one_hot_d, named_pad,
-    named_slice, named_strided_slice, named_transpose, named_view_copy;
+NamedOperator named_as_strided, named_broadcast_to, named_cast, named_confusion_transpose, named_fill,
+    named_no_overflow, named_one_hot, named_one_hot_d, named_pad, named_slice, named_strided_slice, named_transpose,
+    named_view_copy;
 /* formula.c */
-NamedOperator named_add, named_arg_max, named_arg_max_grad, named_arg_min, named_batch_mat_mul, named_cdist_grad, named_iou, named_layer_norm,
-    named_mat_mul, named_mish, named_mish_grad, named_scaled_masked_softmax, named_scaled_masked_softmax_grad, named_relu, named_sign, named_sign_bits_pack,
-    named_sign_bits_unpack, named_softmax, named_softmax_cross_entropy,
-    named_sub, named_swish, named_swish_grad, named_unary, named_binary;
+NamedOperator named_add, named_arg_max, named_arg_max_grad, named_arg_min, named_batch_mat_mul, named_binary,
+    named_cdist_grad, named_iou, named_layer_norm, named_mat_mul, named_mish_grad, named_relu,
+    named_scaled_masked_softmax, named_scaled_masked_softmax_grad, named_sign, named_sign_bits_pack,
+    named_sign_bits_unpack, named_softmax, named_softmax_cross_entropy, named_sub, named_swish, named_swish_grad,
+    named_unary;
 /* convolution.c */
-NamedOperator named_conv_2d, named_conv_2d_backprop_filter, named_conv_2d_backprop_input, named_conv_2d_transpose, named_conv_3d,
-    named_conv_3d_backprop_filter, named_conv_3d_backprop_input, named_conv_3d_transpose;
+NamedOperator named_conv_2d, named_conv_2d_backprop_filter, named_conv_2d_backprop_input, named_conv_2d_transpose,
+    named_conv_3d, named_conv_3d_backprop_filter, named_conv_3d_backprop_input, named_conv_3d_transpose;
 /* recurrent.c */
 NamedOperator named_dynamic_rnn, named_dynamic_rnn_grad, named_dynamic_rnn_v2, named_dynamic_rnn_v2_grad;
 

@@ -28,6 +28,7 @@
 #include "aclnnop/aclnn_lt_tensor.h"
 #include "aclnnop/aclnn_maximum.h"
 #include "aclnnop/aclnn_minimum.h"
+#include "aclnnop/aclnn_mish.h"
 #include "aclnnop/aclnn_mul.h"
 #include "aclnnop/aclnn_ne_tensor.h"
 #include "aclnnop/aclnn_neg.h"
@@ -106,7 +107,7 @@ static const NamedEntry OPERATORS[] = {
     {.type = "MatMulV2", .plan = named_mat_mul},
     BINARY("Maximum", aclnnMaximum),
     BINARY("Minimum", aclnnMinimum),
-    {.type = "Mish", .plan = named_mish},
+    UNARY("Mish", aclnnMish),
     {.type = "MishGrad", .plan = named_mish_grad},
     BINARY("Mul", aclnnMul),
     {.type = "NPUAllocFloatStatus", .plan = named_no_overflow},

@@ -80,6 +80,9 @@ static Lstm require_model(Named *named, bool apart)
         return lstm;
     }
     const View *given = &named->inputs[X], *w = &named->inputs[WEIGHTS];
+    us_require(&named->call, us_dtype_is_float(given->dtype) && given->dtype != DTYPE_FLOAT64, "inputDesc", "type",
+               ACL_ERROR_OP_INPUT_NOT_MATCH, "input 0 of %s is of type %s; it must be float32, float16 or bfloat16", named->type,
+               us_dtype_name(given->dtype));
     lstm = (Lstm){.steps = given->shape[0], .batch = given->shape[1], .inputs = given->shape[2], .cells = w->shape[1] / GATES,
                   .x = *given};
     const int64_t rows = apart ? lstm.inputs : lstm.inputs + lstm.cells, columns = GATES * lstm.cells;
@@ -128,7 +131,7 @@ static const Recurrent LAYER = {.kind = CELL_LSTM, .layers = 1, .directions = 1,
 
 static void read_model(NamedViews *views, const Lstm *lstm)
 {
-    const View given[] = {lstm->x, lstm->h, lstm->c, lstm->w_input, lstm->w_state, lstm->b};
+    const View *const given[] = {&lstm->x, &lstm->h, &lstm->c, &lstm->w_input, &lstm->w_state, &lstm->b};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
         named_read(views, given[i]);
     }
@@ -154,13 +157,13 @@ static void forward(Named *named, bool apart)
     static const int8_t lists[LSTM_LISTS] = {OUT_I, OUT_G, OUT_F, OUT_O, OUT_H, OUT_C, OUT_TANH_C};
     NamedViews views = {.count = 0};
     read_model(&views, &lstm);
-    named_write(&views, named->outputs[OUT_Y]);
-    named_write(&views, us_view_absent()); /* the last h and c are those of the lists */
-    named_write(&views, us_view_absent());
+    named_write(&views, &named->outputs[OUT_Y]);
+    named_write(&views, NULL); /* the last h and c are those of the lists */
+    named_write(&views, NULL);
     for (int32_t i = 0; i < LSTM_LISTS; i++) {
-        named_write(&views, named->outputs[lists[i]]);
+        named_write(&views, &named->outputs[lists[i]]);
     }
-    named_read(&views, us_view_absent());
+    named_read(&views, NULL);
     named_run(named, us_recurrent_forward, &views, &LAYER, sizeof LAYER);
 }
 
@@ -194,12 +197,12 @@ static void run_backward(Named *named, const Lstm *lstm, const View *given, cons
     read_model(&views, lstm);
     static const int8_t reads[] = {DY, DH, DC, I, G, F, O, H, C, TANH_C}, writes[] = {DX, DH0, DC0, DW_INPUT, DW_STATE, DB};
     for (size_t i = 0; i < sizeof reads; i++) {
-        named_read(&views, given[reads[i]]);
+        named_read(&views, &given[reads[i]]);
     }
     for (size_t i = 0; i < sizeof writes; i++) {
-        named_write(&views, made[writes[i]]);
+        named_write(&views, &made[writes[i]]);
     }
-    named_read(&views, us_view_absent());
+    named_read(&views, NULL);
     named_run(named, us_recurrent_backward, &views, &LAYER, sizeof LAYER);
 }
 

@@ -224,8 +224,8 @@ def outcome_of_exception(error: Exception) -> tuple[str, str]:
         return "adapter", text
     if named := re.search(r"operator (\w+) by name is not emulated", text):
         return "missing", named[0]
-    if ours := re.search(r"OPS function error: (\w+),.*?\w+\(\w+\): ([^\n]+)", text, re.S):
-        return "refused", f"{ours[1]} by name: {ours[2]}"[:200]
+    if ours := re.search(r"OPS function error: .*?\w+\(\w+\): ([^\n]+)", text, re.S):
+        return "refused", f"by name: {ours[1]}"[:200]
     if absent := re.search(r"(aclnn\w+) or aclnn\w+ not in libopapi", text):
         return "missing", absent[1]
     text = text.split("[ERROR]")[0] if "AclNN" not in text else text

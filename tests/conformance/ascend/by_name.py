@@ -131,9 +131,10 @@ def _call(function: str, raw: Raw) -> int:
 
 
 def _contents(buffer, like: numpy.ndarray) -> numpy.ndarray:
-    host = numpy.empty_like(numpy.ascontiguousarray(like)).reshape(like.shape)
-    if host.nbytes:
-        ok(lib.aclrtMemcpy(ffi.from_buffer(host), host.nbytes, lib.aclGetDataBufferAddr(buffer), host.nbytes, 2))
+    host, address = numpy.empty(like.shape, like.dtype), lib.aclGetDataBufferAddr(buffer)
+    host.fill(0)
+    if host.nbytes and address != ffi.NULL:
+        ok(lib.aclrtMemcpy(ffi.from_buffer(host), host.nbytes, address, host.nbytes, 2))
     return host
 
 

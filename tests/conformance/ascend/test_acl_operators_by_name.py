@@ -65,6 +65,7 @@ ARGUMENTS = {
     "outputDesc/type": lambda raw: described(raw.output_descriptions, 13, 2, 3),
     "inputDesc/shape": lambda raw: described(raw.input_descriptions, 0, 2, -1),
     "outputDesc/shape": lambda raw: described(raw.output_descriptions, 0, 1 << 40, 1 << 40),
+    "outputDesc/absent": lambda raw: described(raw.output_descriptions, -1),
     "attr/dead": changed("attr", destroyed_attributes),
 }  # fmt: skip
 MEMORY = {
@@ -147,6 +148,7 @@ MISMATCHES = [
     (("DynamicRNN", [X[None], W, B], [STEPS] * 7 + [STEPS[:, :1].copy()], LSTM), 100022),
     (("Transpose", [X, constant(1, 0)], [Y[:, :2].copy()], {}), 100022),
     (("DynamicRNN", [X[None], W, B], [STEPS] * 8, {}), 100023),
+    (("DynamicRNN", [X[None].astype("int32"), W.astype("int32"), B.astype("int32")], [STEPS.astype("int32")] * 8, LSTM), 100021),
     (("Cast", [X], [Y], {"dst_type": 1}), 100023),
     (("ConfusionTransposeD", [X], [Y], {"perm": (0, 1), "shape": (2, 2), "transpose_first": False}), 100023),
 ]
@@ -171,3 +173,21 @@ def test_a_refused_operator_fails_its_stream():
 
         relu("aclopCompileAndExecute", changed_and_told)
         assert statuses[0] != 0 and statuses[1] == fault, change
+
+
+def test_an_output_needs_an_address_and_an_input_may_be_left_out():
+    def without(name):
+        return lambda raw: lib.aclUpdateDataBuffer(getattr(raw, name)[0], ffi.NULL, 24)
+
+    result = relu("aclopCompileAndExecute", without("inputs"))
+    assert result == Result(500002, True)  # aclnnRelu needs it
+    assert call("Relu", [X], [Y[:0]], change=without("outputs"))[0].status == 500002  # of another shape, not without memory
+    assert relu("aclopCompileAndExecute", without("outputs")).status == 100000
+
+
+def test_a_constant_must_have_the_bytes_that_its_description_tells():
+    def short(raw):
+        assert lib.aclSetTensorConst(raw.input_descriptions[1], ffi.new("int64_t[]", [1]), 8) == 0
+
+    for change, status in ((short, 100000), (None, 0)):
+        assert call("Transpose", [X, constant(1, 0)], [Y.T.copy()], change=change)[0].status == status
