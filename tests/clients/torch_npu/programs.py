@@ -463,10 +463,10 @@ def many_streams(device):
 
 @program
 def copies_between_devices(device):
-    """Turned, in parts, and of another type."""
+    """Turned, and in parts; of another type, where that is changed first: the adapter's own cast does not wait for the copy."""
     other = "cpu" if device == "cpu" else "npu:1"
     x = torch.arange(12.0).reshape(3, 4).to(device)
-    copies = (x.t().to(other), x.t().to(other, torch.float16), x[:, 1::2].to(other), x.to(other, torch.int32))
+    copies = (x.t().to(other), x.half().t().to(other), x[:, 1::2].to(other), x.int().to(other))
     return sum(map(numbers, copies), [])
 
 
