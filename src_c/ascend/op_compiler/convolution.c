@@ -54,52 +54,41 @@ static Settings require_settings(AclnnCall *call, int32_t axes, bool transposed)
                       .groups = groups_of(call)};
 }
 
-/* x, weights and, where it is given, a bias. */
-static void forward(Named *named, int32_t axes)
+/* x, weights, a bias where it is given, offsets, which are not emulated. Transposed, the size of the result, which it has,
+ * comes first. */
+static void convolve(Named *named, int32_t axes, bool transposed)
 {
-    named_require_counts(named, 2, 4, 1);
+    const int32_t first = transposed ? 1 : 0;
+    named_require_counts(named, first + 2, first + 4, 1);
     AclnnCall call = {.named = named};
-    const Settings how = require_settings(&call, axes, false);
-    if (named->call.status == 0 && named->input_count > 3) {
-        named_require_absent(named, 3); /* offset_w */
+    const Settings how = require_settings(&call, axes, transposed);
+    if (named->input_count > first + 3) {
+        named_require_absent(named, first + 3);
     }
-    aclTensor *x = call_input(&call, 0), *weights = call_input(&call, 1), *bias = call_input(&call, 2), *y = call_output(&call, 0);
-    CALL_ACLNN(&call, aclnnConvolution, x, weights, bias, how.strides, how.pads, how.dilations, false, how.output_padding, how.groups,
-               y, 0);
+    aclTensor *x = call_input(&call, first), *weights = call_input(&call, first + 1), *bias = call_input(&call, first + 2);
+    aclTensor *y = call_output(&call, 0);
+    CALL_ACLNN(&call, aclnnConvolution, x, weights, bias, how.strides, how.pads, how.dilations, transposed, how.output_padding,
+               how.groups, y, 0);
 }
 
 void named_conv_2d(Named *named)
 {
-    forward(named, 2);
+    convolve(named, 2, false);
 }
 
 void named_conv_3d(Named *named)
 {
-    forward(named, 3);
-}
-
-/* The result's size, which it has, then as above. */
-static void transposed(Named *named, int32_t axes)
-{
-    named_require_counts(named, 3, 5, 1);
-    AclnnCall call = {.named = named};
-    const Settings how = require_settings(&call, axes, true);
-    if (named->call.status == 0 && named->input_count > 4) {
-        named_require_absent(named, 4);
-    }
-    aclTensor *x = call_input(&call, 1), *weights = call_input(&call, 2), *bias = call_input(&call, 3), *y = call_output(&call, 0);
-    CALL_ACLNN(&call, aclnnConvolution, x, weights, bias, how.strides, how.pads, how.dilations, true, how.output_padding, how.groups,
-               y, 0);
+    convolve(named, 3, false);
 }
 
 void named_conv_2d_transpose(Named *named)
 {
-    transposed(named, 2);
+    convolve(named, 2, true);
 }
 
 void named_conv_3d_transpose(Named *named)
 {
-    transposed(named, 3);
+    convolve(named, 3, true);
 }
 
 /* ---- gradients ---- */

@@ -109,22 +109,27 @@ void named_mish_grad(Named *named)
 
 /* ---- reductions and norms ---- */
 
-void named_arg_max(Named *named)
+static void extrema(Named *named, bool largest)
 {
     AclnnCall call = begin(named, 1, 2);
     const int64_t axis = named_integer(named, "dimension", 0);
     const bool keeps = named_bool(named, "keep_dims", false);
     aclTensor *x = call_input(&call, 0), *places = call_output(&call, 0), *values = call_output(&call, 1);
-    CALL_ACLNN(&call, aclnnMaxDim, x, axis, keeps, values, places);
+    if (largest) {
+        CALL_ACLNN(&call, aclnnMaxDim, x, axis, keeps, values, places);
+    } else {
+        CALL_ACLNN(&call, aclnnMinDim, x, axis, keeps, values, places);
+    }
+}
+
+void named_arg_max(Named *named)
+{
+    extrema(named, true);
 }
 
 void named_arg_min(Named *named)
 {
-    AclnnCall call = begin(named, 1, 2);
-    const int64_t axis = named_integer(named, "dimension", 0);
-    const bool keeps = named_bool(named, "keep_dims", false);
-    aclTensor *x = call_input(&call, 0), *places = call_output(&call, 0), *values = call_output(&call, 1);
-    CALL_ACLNN(&call, aclnnMinDim, x, axis, keeps, values, places);
+    extrema(named, false);
 }
 
 /* x, places along `dimension` and what they get; the rest is 0. */
