@@ -110,7 +110,8 @@ KernelStatus us_average_gradient(const View *dy, const View *dx, const Pooling *
     const View written = us_view_contiguous(dx->data, dx->dtype, 1, &elements);
     Detached detached; /* windows read neighbours of what is written, so the same view is copied, too */
     KernelStatus status = us_detach(&detached, 1, dy, 1, &written);
-    const size_t of_rows = us_scratch_bytes(work.in[0], sizeof(Span)), of_columns = us_scratch_bytes(work.in[1], sizeof(Span));
+    const size_t of_rows = us_scratch_bytes(work.in[0], sizeof(Span));
+    const size_t of_columns = us_scratch_bytes(work.in[1], sizeof(Span));
     const size_t counts = us_scratch_bytes(work.out[1], sizeof *work.counts);
     char *memory = us_scratch_take(of_rows + of_columns + counts), *cursor = memory;
     status = status == KERNEL_OK && memory == NULL ? KERNEL_NO_MEMORY : status;

@@ -73,8 +73,8 @@ US_ALWAYS_INLINE void point_on_circle(uint32_t word, float *cosine, float *sine)
     *sine = bits_float(float_bits(is_across ? run : rise) ^ (quarters & 2) << 30);
 }
 
-/* Box and Muller: two uniform numbers, of which the first is not 0, make two normal ones. In two loops: a processor holds too
- * few elements of one long one at a time to have work while they wait for each other's steps. */
+/* Box and Muller: two uniform numbers, of which the first is not 0, make two normal ones. In two loops: of one long one a
+ * processor holds too few elements at a time to have work while each waits for its next step. */
 static void normal_floats(const uint32_t *words, float *values)
 {
     for (int i = 0; i < HALF; i++) {

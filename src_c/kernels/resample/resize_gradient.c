@@ -138,7 +138,7 @@ static NextOfBlock next_of(const ResizeWork *work, const Block *block)
     const ResizeGradient *g = work->gradient;
     const Sources *axis = &work->axes[0];
     const int64_t size = (int64_t)us_dtype_size(g->dtype), images = g->batch * g->channels * size;
-    const int64_t slopes_row = g->slopes_size[1] * block->step * size, image_row = g->image_size[1] * block->step * size;
+    const int64_t place = block->step * size, slopes_row = g->slopes_size[1] * place, image_row = g->image_size[1] * place;
     const int64_t behind = axis->begin[block->first_row + block->rows];
     const int64_t rows = behind > 0 ? axis->sources[behind - 1].place + 1 : 0;
     const char *const slopes = block->slopes + rows * slopes_row, *const image = block->image + block->rows * image_row;
@@ -147,7 +147,8 @@ static NextOfBlock next_of(const ResizeWork *work, const Block *block)
     if (block->channels != block->step || slopes_end + image_end < FAR_BYTES) {
         return (NextOfBlock){{slopes, 0, 0}, {image, 0, 0}};
     }
-    return (NextOfBlock){{slopes, work->held_rows * slopes_row / block->rows, (const char *)g->slopes + slopes_end - slopes},
+    const int64_t part = work->held_rows * slopes_row / block->rows;
+    return (NextOfBlock){{slopes, part, (const char *)g->slopes + slopes_end - slopes},
                          {image, image_row, (const char *)g->image + image_end - image}};
 }
 
