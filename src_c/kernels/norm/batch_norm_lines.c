@@ -10,8 +10,8 @@
 
 /* 16-bit and fp32 data are computed in fp32. Sums are formed column by column: of FLUSH_LINES lines at a time in the
  * compute type, then in double, columns of one group in order, chunks in order; columns of a small plane in another
- * order, plane_sum in batch_norm_body.inc. CELL_LINES lines are handled together; those of up to SHORT_LINE columns, which are
- * many, LANES columns after LANES columns.
+ * order, plane_sum in batch_norm_body.inc. CELL_LINES lines are handled together; lines of up to SHORT_LINE columns, which
+ * are many, are added up LANES columns after LANES columns.
  * Results of PAST_BYTES and more do not fit in the caches and are not written into them. */
 enum { FLUSH_LINES = 32, CELL_LINES = 2, SHORT_LINE = 2 * LANES };
 

@@ -59,7 +59,8 @@ static void run_wide(const LineGradient *work, int64_t begin, int64_t end, doubl
 }
 
 /* `floats`: sums of float32 for the parameters. */
-static void run_narrow(const LineGradient *work, const float *scale, int64_t begin, int64_t end, double *sums, float *floats)
+static void run_narrow(const LineGradient *work, const float *scale, int64_t begin, int64_t end, double *sums,
+                       float *floats)
 {
     memset(floats, 0, 2 * (size_t)work->parameters * sizeof *floats);
     for (int64_t line = begin; line < end; line++) {

@@ -16,8 +16,8 @@
  * short rows are put together to. */
 enum { TILE = 1024, PIECE_ELEMENTS = 16384, SHORT_RUN = 128, WIDE_ROW = 256 };
 
-/* Elements of a line that are written at a time (of 16 bits: TILE, they share more), and bytes of one that is fetched while the
- * last one is written. */
+/* Elements of a line that are written at a time (of 16 bits: TILE, they share more), and bytes of one that is fetched
+ * while the last one is written. */
 enum { WRITTEN = 256, MOST_AHEAD = 16384, ROWS_AHEAD = 1024 /* elements */, FAR_BYTES = 4 << 20 };
 
 /* Elements as they are read and written in loops: float64 and integers as float64, other floats as float32. */
