@@ -10,7 +10,7 @@
 
 /* Blocks from which on there is work for all threads without cutting the reduced elements; otherwise chunks of about
  * so many elements, not more than that many. Columns that short rows are put together to. Elements of a panel in place.
- * Elements from which on it is worth waking other threads. What is fetched ahead of a panel.
+ * Elements from which on it is worth waking other threads.
  * Elements of a group that its mean is guessed from. Elements of the largest small plane where groups
  * have several, and where they have one. */
 enum {
@@ -20,7 +20,6 @@ enum {
     LINE = 32,
     PANEL_ELEMENTS = 16 * 1024,
     SERIAL_ELEMENTS = 16 * 1024,
-    PREFETCH_BYTES = 2048,
     GUESS_ELEMENTS = 4,
     PLANE_LIMIT = FOLD_WIDTH - LANES,
     SINGLE_PLANE_LIMIT = 256,
@@ -301,20 +300,16 @@ static char *place_of(const Walk *walk, int operand, int64_t position)
     return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
 }
 
-/* Where the next panel begins: it need not follow the one at hand, so the processor does not foresee it. */
-static void prefetch(const Walk *walk, int64_t position)
+/* Bytes from one panel to the next one, unless that follows in memory: then the processor foresees it. */
+static int64_t bytes_ahead(const Walk *walk, const Panel *panel, int operand, const char *place, int64_t next)
 {
-    for (int k = 0; k < walk->fold->operand_count; k++) {
-        if (walk->access.reads >> k & 1 && !walk->fold->gathers[k]) {
-            const char *place = place_of(walk, k, position);
-            for (int i = 0; i < PREFETCH_BYTES; i += 64) {
-                __builtin_prefetch(place + i);
-            }
-        }
-    }
+    const int64_t size = (int64_t)us_dtype_size(walk->fold->operands[operand].dtype);
+    const int64_t bytes = place_of(walk, operand, next) - place;
+    return walk->fold->gathers[operand] || bytes == panel->rows * panel->row_stride[operand] * size ? 0 : bytes;
 }
 
-static void visit_panel(const Walk *walk, int64_t position, int64_t rows)
+/* `next`: the position of the next panel, or the same again. */
+static void visit_panel(const Walk *walk, int64_t position, int64_t rows, int64_t next)
 {
     const Fold *fold = walk->fold;
     Tile tiles[FOLD_OPERANDS];
@@ -328,6 +323,7 @@ static void visit_panel(const Walk *walk, int64_t position, int64_t rows)
         places[k] = place_of(walk, k, position);
         panel.data[k] = fold->gathers[k] ? (char *)&tiles[k] : places[k];
         panel.row_stride[k] = fold->gathers[k] ? panel.width : fold->reduced.strides[k][fold->reduced.rank - 1];
+        panel.ahead[k] = bytes_ahead(walk, &panel, k, places[k], next);
         if (fold->gathers[k] && walk->access.reads >> k & 1) {
             move_tile(fold, &panel, k, places[k], false);
         }
@@ -358,10 +354,7 @@ void us_fold_walk(const Fold *fold, int64_t block, int64_t chunk, FoldAccess acc
     const int64_t end = begin + smaller(fold->reduced.count - begin, fold->chunk_elements);
     for (int64_t position = begin, rows; position < end; position += rows) {
         rows = smaller(smaller(run - position % run, fold->panel_rows), end - position);
-        if (position + rows < end) {
-            prefetch(&walk, position + rows);
-        }
-        visit_panel(&walk, position, rows);
+        visit_panel(&walk, position, rows, position + rows < end ? position + rows : position);
     }
 }
 

@@ -64,6 +64,7 @@ typedef struct Panel {
     int64_t first_row; /* number of the first reduced element */
     void *data[FOLD_OPERANDS];
     int64_t row_stride[FOLD_OPERANDS]; /* elements */
+    int64_t ahead[FOLD_OPERANDS]; /* bytes to the next panel, which is to be fetched while this one is read; 0: none */
 } Panel;
 
 /* What a visit does with the operands, one bit each. */

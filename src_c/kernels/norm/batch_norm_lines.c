@@ -10,9 +10,10 @@
 
 /* 16-bit and fp32 data are computed in fp32. Sums are formed column by column: of FLUSH_LINES lines at a time in the
  * compute type, then in double, columns of one group in order, chunks in order; columns of a small plane in another
- * order, plane_sum in batch_norm_body.inc. CELL_LINES lines are handled together.
+ * order, plane_sum in batch_norm_body.inc. CELL_LINES lines are handled together; lines of up to SHORT_LINE columns, which
+ * are many, are added up LANES columns after LANES columns.
  * Results of PAST_BYTES and more do not fit in the caches and are not written into them. */
-enum { FLUSH_LINES = 32, CELL_LINES = 2 };
+enum { FLUSH_LINES = 32, CELL_LINES = 2, SHORT_LINE = 2 * LANES };
 
 /* Sums of a chunk, one per column, and of them one total per column or plane; `centre` is what is subtracted from x. */
 typedef struct Sums {
@@ -27,6 +28,7 @@ typedef struct Lines {
     int64_t count, width;
     void *data[FOLD_OPERANDS];
     int64_t step[FOLD_OPERANDS];
+    int64_t ahead[FOLD_OPERANDS]; /* bytes to what is read next */
     uint8_t *mask; /* NULL: none */
     int64_t mask_step;
     bool past; /* results go past the caches */
@@ -150,6 +152,7 @@ static void visit_panel(void *context, const Panel *panel)
     for (int k = 0; k < work->fold.operand_count; k++) {
         lines.data[k] = panel->data[k];
         lines.step[k] = stack * panel->row_stride[k];
+        lines.ahead[k] = panel->ahead[k];
     }
     if (work->mask != NULL) {
         lines.mask = work->mask + panel->first_row * work->mask_row + visit->first_group / 8;

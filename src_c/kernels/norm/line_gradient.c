@@ -33,21 +33,7 @@ static void fetch_ahead(const LineGradient *work, int64_t at, int64_t count)
     }
 }
 
-#include "kernels/norm/vectors.inc"
-
-/* The elements of a vector of REAL. */
-US_ALWAYS_INLINE Doubles given_double(const float *from)
-{
-    return doubles_of(from);
-}
-
-US_ALWAYS_INLINE Floats given_float(const float *from)
-{
-    return floats_of(from);
-}
-
-#define BODY "kernels/norm/line_gradient.inc"
-#include "kernels/both_reals.inc"
+#include "kernels/norm/gradient_types.inc"
 
 typedef struct Work {
     const LineGradient *gradient;
@@ -67,27 +53,22 @@ static void add_floats(double *restrict sums, float *restrict floats, int64_t co
 
 static void run_wide(const LineGradient *work, int64_t begin, int64_t end, double *sums)
 {
-    const Parameters_double parameters = {work->scale, sums, sums + work->parameters};
     for (int64_t line = begin; line < end; line++) {
-        const int64_t at = line * work->length;
-        run_line_double(work, line, (const float *)work->x + at, (const float *)work->dy + at, (float *)work->dx + at,
-                        &parameters);
+        run_line_float(work, line, work->scale, sums, sums + work->parameters);
     }
 }
 
-/* `memory`: three lines, and sums of float32 for the parameters. */
-static void run_narrow(const LineGradient *work, const float *scale, int64_t begin, int64_t end, double *sums, float *memory)
+/* `floats`: sums of float32 for the parameters. */
+static void run_narrow(const LineGradient *work, const float *scale, int64_t begin, int64_t end, double *sums,
+                       float *floats)
 {
-    const int64_t length = work->length;
-    float *x = memory, *dy = x + length, *dx = dy + length, *floats = dx + length;
-    const Parameters_float parameters = {scale, floats, floats + work->parameters};
     memset(floats, 0, 2 * (size_t)work->parameters * sizeof *floats);
     for (int64_t line = begin; line < end; line++) {
-        const int64_t at = line * length;
-        us_load_float(x, element(work->x, work->dtype, at), work->dtype, 1, length);
-        us_load_float(dy, element(work->dy, work->dtype, at), work->dtype, 1, length);
-        run_line_float(work, line, x, dy, dx, &parameters);
-        us_store_float(element(work->dx, work->dtype, at), work->dtype, 1, dx, length);
+        if (work->dtype == DTYPE_FLOAT16) {
+            run_line_half(work, line, scale, floats, floats + work->parameters);
+        } else {
+            run_line_bfloat(work, line, scale, floats, floats + work->parameters);
+        }
         if ((line + 1 - begin) % LINES_IN_FLOAT == 0 || line + 1 == end) {
             add_floats(sums, floats, 2 * work->parameters);
         }
@@ -105,13 +86,13 @@ static void run_range(void *context, int64_t range)
         run_wide(gradient, begin, end, sums);
         return;
     }
-    float *memory = us_scratch_array(3 * gradient->length + 2 * gradient->parameters, sizeof *memory);
-    if (memory == NULL) {
+    float *floats = us_scratch_array(gradient->parameters, 2 * sizeof *floats);
+    if (floats == NULL) {
         atomic_store(&work->out_of_memory, true);
         return;
     }
-    run_narrow(gradient, work->scale, begin, end, sums, memory);
-    us_scratch_give_back(memory);
+    run_narrow(gradient, work->scale, begin, end, sums, floats);
+    us_scratch_give_back(floats);
 }
 
 /* The ranges' sums, one after the other. */

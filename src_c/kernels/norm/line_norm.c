@@ -16,7 +16,8 @@
  * short rows are put together to. */
 enum { TILE = 1024, PIECE_ELEMENTS = 16384, SHORT_RUN = 128, WIDE_ROW = 256 };
 
-/* Elements of a line that are written at a time, and bytes of one that is fetched while the last one is written. */
+/* Elements of a line that are written at a time (of 16 bits: TILE, they share more), and bytes of one that is fetched
+ * while the last one is written. */
 enum { WRITTEN = 256, MOST_AHEAD = 16384, ROWS_AHEAD = 1024 /* elements */, FAR_BYTES = 4 << 20 };
 
 /* Elements as they are read and written in loops: float64 and integers as float64, other floats as float32. */
@@ -24,6 +25,8 @@ typedef union Tile {
     float floats[TILE];
     double doubles[TILE];
 } __attribute__((aligned(64))) Tile;
+
+#include "kernels/norm/vectors.inc"
 
 static int64_t line_begin(const LineNorm *norm, int64_t line)
 {
@@ -86,12 +89,7 @@ static double sum_line(const LineNorm *norm, int64_t begin, Term term, double ce
             }
         }
     }
-    for (int width = LANES / 2; width > 0; width /= 2) {
-        for (int k = 0; k < width; k++) {
-            sums[k] += sums[k + width];
-        }
-    }
-    return sums[0];
+    return sum_of_lanes(sums);
 }
 
 static double root_of_power(double sum, double power)
@@ -177,44 +175,63 @@ static void fetch_next(const LineNorm *norm, int64_t line, int64_t first, int64_
     }
 }
 
-static void write_run(const LineNorm *norm, int64_t at, int64_t count, double center, double factor, const void *scale,
+/* A line in hand: y = (x - center) * factor * scale + offset. */
+typedef struct Line {
+    int64_t number, begin;
+    double center, factor;
+} Line;
+
+static void write_narrow(const LineNorm *norm, const Line *line, int64_t at, int64_t count, const void *scale,
+                         const void *offset)
+{
+    const float center = (float)line->center, rest = (float)(line->center - (double)center);
+    const NarrowFactors by = {center, rest, (float)line->factor, scale, offset};
+    const void *x = element(norm->x, norm->dtype, at);
+    us_narrow_loops(norm->dtype)->apply((void *)element(norm->y, norm->dtype, at), x, count, &by, norm->by_element);
+}
+
+static void write_run(const LineNorm *norm, const Line *line, int64_t at, int64_t count, const void *scale,
                       const void *offset)
 {
     Tile read, written;
-    const bool in_place = norm->dtype == DTYPE_FLOAT32 || norm->dtype == DTYPE_FLOAT64;
-    const NarrowLoops *loops = us_narrow_loops(norm->dtype);
-    void *y = (void *)element(norm->y, norm->dtype, at);
-    if (loops != NULL) {
-        const float rounded = (float)center;
-        const NarrowFactors by = {rounded, (float)(center - (double)rounded), (float)factor, scale, offset};
-        loops->apply(y, element(norm->x, norm->dtype, at), count, by, norm->by_element);
-        return;
-    }
+    const bool in_place = norm->dtype == DTYPE_FLOAT32 || norm->dtype == DTYPE_FLOAT64, wide = is_wide(norm->dtype);
     const void *x = seen(norm->x, norm->dtype, at, count, &read);
-    apply(in_place ? y : &written, x, count, is_wide(norm->dtype), center, factor, scale, offset, norm->by_element);
+    void *y = (void *)element(norm->y, norm->dtype, at);
+    apply(in_place ? y : &written, x, count, wide, line->center, line->factor, scale, offset, norm->by_element);
     if (!in_place) {
         us_store_double(y, norm->dtype, 1, written.doubles, count);
     }
 }
 
-static void write_line(const LineNorm *norm, int64_t line, int64_t begin, double center, double factor)
+/* Elements from `i` on of a row, which begins at `at`. */
+static void write_part(const LineNorm *norm, const Line *line, int64_t at, int64_t i, int64_t count, const void *scale,
+                       const void *offset)
+{
+    const DType seen_as = is_wide(norm->dtype) ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+    if (is_narrow(norm->dtype)) {
+        fetch_next(norm, line->number, i, count);
+        write_narrow(norm, line, at + i, count, scale, offset);
+        return;
+    }
+    for (int64_t k = 0, some; k < count; k += some) {
+        const int64_t by = norm->by_element ? k : 0;
+        some = count - k < WRITTEN ? count - k : WRITTEN;
+        fetch_next(norm, line->number, i + k, some);
+        write_run(norm, line, at + i + k, some, element(scale, seen_as, by), element(offset, seen_as, by));
+    }
+}
+
+static void write_line(const LineNorm *norm, const Line *line)
 {
     Tile scales, offsets;
-    const int64_t parameter = line / norm->line_divisor % norm->period * norm->stride;
-    const DType seen_as = is_wide(norm->dtype) ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+    const int64_t parameter = line->number / norm->line_divisor % norm->period * norm->stride;
     for (int64_t i = 0; i < norm->run; i += TILE) {
         const int64_t count = norm->run - i < TILE ? norm->run - i : TILE;
         const int64_t index = parameter + (norm->by_element ? i : 0);
         const void *scale = parameters(norm, norm->scale, 1, index, count, &scales);
         const void *offset = parameters(norm, norm->offset, 0, index, count, &offsets);
         for (int64_t row = 0; row < norm->rows; row++) {
-            for (int64_t k = 0, some; k < count; k += some) {
-                const int64_t by = norm->by_element ? k : 0;
-                some = count - k < WRITTEN ? count - k : WRITTEN;
-                fetch_next(norm, line, i + k, some);
-                write_run(norm, begin + row * norm->row_step + i + k, some, center, factor, element(scale, seen_as, by),
-                          element(offset, seen_as, by));
-            }
+            write_part(norm, line, line->begin + row * norm->row_step, i, count, scale, offset);
         }
     }
 }
@@ -238,14 +255,14 @@ static void norm_line(const LineNorm *norm, int64_t line)
     const double count = (double)(norm->rows * norm->run);
     if (norm->power != 0) {
         const double sum = sum_line(norm, begin, term_of_power(norm->power), 0) + norm->epsilon;
-        write_line(norm, line, begin, 0, 1 / root_of_power(sum, norm->power));
+        write_line(norm, &(Line){line, begin, 0, 1 / root_of_power(sum, norm->power)});
         return;
     }
     const double mean = sum_line(norm, begin, TERM_VALUE, 0) / count;
     const double variance = sum_line(norm, begin, TERM_SQUARE, mean) / count;
     store_statistic(norm, norm->means, line, mean);
     store_statistic(norm, norm->variances, line, variance);
-    write_line(norm, line, begin, mean, 1 / sqrt(variance + norm->epsilon));
+    write_line(norm, &(Line){line, begin, mean, 1 / sqrt(variance + norm->epsilon)});
 }
 
 static int64_t lines_of_piece(const LineNorm *norm)

@@ -20,7 +20,7 @@ typedef struct NarrowFactors {
 typedef struct NarrowLoops {
     /* Adds the terms to LANES sums, `count` elements in float32. */
     void (*add_terms)(double *sums, const uint16_t *x, int64_t count, NarrowTerm term, float center, float power);
-    void (*apply)(uint16_t *y, const uint16_t *x, int64_t count, NarrowFactors by, bool by_element);
+    void (*apply)(uint16_t *y, const uint16_t *x, int64_t count, const NarrowFactors *by, bool by_element);
     /* y = (x - center) * factor + offset, of each element its own. */
     void (*apply_each)(uint16_t *y, const uint16_t *x, int64_t count, const float *centers, const float *factors,
                        const float *offsets);

@@ -21,11 +21,13 @@ enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
  * or of one type than SHORT_TURNED_ROW bytes, backwards than SHORT_TURNED_BACK elements, are handled as columns, which
  * fill the vectors and share what is done once in a row. PIECE is the least worth of parallel work. Columns are cut
  * narrower than COLUMN_LEAST only beyond LONG_COLUMN elements, and then to LEAST_BYTES: runs of memory would get too
- * short. Where nothing is kept of whole groups they are RUN_COLUMNS wide. */
+ * short. Where nothing is kept of whole groups they are RUN_COLUMNS wide; then rows some COLUMNS_AHEAD_BYTES on are
+ * fetched. */
 enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_CACHE = 8192, SHORT_ROW = 64,
        SHORT_TURNED_ROW = 256, SHORT_TURNED_BACK = 32, PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
        COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, RUN_COLUMNS = 256, BLOCKS_OF_THREAD = 4,
-       BLOCKED_GROUP = 1024, BLOCKED_BYTES = 16 << 20, BLOCK_ROWS = 32, PIECES_WANTED = 32, NEIGHBOURS = 8 };
+       BLOCKED_GROUP = 1024, BLOCKED_BYTES = 16 << 20, BLOCK_ROWS = 32, PIECES_WANTED = 32, NEIGHBOURS = 8,
+       COLUMNS_AHEAD_BYTES = 4096 };
 
 #define LOOPS "kernels/softmax/softmax.inc"
 #include "tensor/instantiate.inc"
