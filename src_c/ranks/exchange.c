@@ -275,9 +275,17 @@ static void begin_task(const RankTask *task)
     }
 }
 
-static void end_task(const RankTask *task)
+/* A task that has failed in what it computes leaves the others waiting, so they are told. */
+static KernelStatus end_task(const RankTask *task, KernelStatus status)
 {
+    if (status != KERNEL_OK) {
+        Explanation why;
+        us_explain(&why, "%.*s: %s", CAPTION_BYTES, task->caption,
+                   status == KERNEL_NO_MEMORY ? "no host memory" : us_kernel_fault_text());
+        us_room_fail(task->room, why.text); /* unless it has failed before */
+    }
     atomic_fetch_sub(&task->room->busy, 1);
+    return status;
 }
 
 static KernelStatus await_turn(const RankTask *task, uint64_t turn)
@@ -307,10 +315,10 @@ KernelStatus us_collective_begin(const RankTask *task)
     return status;
 }
 
-void us_collective_end(const RankTask *task)
+KernelStatus us_collective_end(const RankTask *task, KernelStatus status)
 {
     end_turn(task->room, &task->room->collective);
-    end_task(task);
+    return end_task(task, status);
 }
 
 static uint64_t bytes_of(const View *view)
@@ -318,12 +326,39 @@ static uint64_t bytes_of(const View *view)
     return us_view_is_absent(view) ? 0 : (uint64_t)us_view_elements(view) * us_dtype_size(view->dtype);
 }
 
-static Transfer transfer_of(const char *caption, int32_t peer, bool sends, const View *view)
+Transfer us_transfer(const RankTask *task, int32_t peer, bool sends, char *data, uint64_t bytes)
 {
-    Transfer transfer = {.peer = peer, .sends = sends, .data = view->data,
-                         .head = {.bytes = bytes_of(view), .whole = bytes_of(view)}};
-    memcpy(transfer.head.caption, caption, CAPTION_BYTES);
+    Transfer transfer = {.peer = peer, .sends = sends, .data = data, .head = {.bytes = bytes, .whole = bytes}, .turn = NO_TURN};
+    memcpy(transfer.head.caption, task->caption, CAPTION_BYTES);
     return transfer;
+}
+
+KernelStatus us_exchange_bytes(const RankTask *task, char *sent, const int64_t *sent_sizes, char *received,
+                               const int64_t *received_sizes)
+{
+    const int32_t ranks = task->room->ranks, own = task->room->rank;
+    if (sent_sizes[own] != received_sizes[own]) {
+        return us_kernel_fault("this rank sends itself %lld bytes, of which it expects %lld", (long long)sent_sizes[own],
+                               (long long)received_sizes[own]);
+    }
+    Transfer *transfers = us_scratch_array(2 * ranks, sizeof *transfers);
+    int32_t count = 0;
+    if (transfers == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    for (int32_t rank = 0; rank < ranks; rank++) {
+        if (rank == own) {
+            memcpy(received, sent, (size_t)sent_sizes[rank]);
+        } else {
+            transfers[count++] = us_transfer(task, rank, false, received, (uint64_t)received_sizes[rank]);
+            transfers[count++] = us_transfer(task, rank, true, sent, (uint64_t)sent_sizes[rank]);
+        }
+        sent += sent_sizes[rank];
+        received += received_sizes[rank];
+    }
+    const KernelStatus status = count > 0 ? us_exchange(task->room, CHANNEL_COLLECTIVE, transfers, count) : KERNEL_OK;
+    us_scratch_give_back(transfers);
+    return status;
 }
 
 /* A rank's messages to itself: the k-th that it sends is the k-th that it receives. */
@@ -360,7 +395,7 @@ static KernelStatus move_views(const View *views, const Exchange *exchange)
     for (int32_t i = 0; i < exchange->count; i++) {
         const ExchangeItem *item = &exchange->items[i];
         if (item->peer != exchange->task.room->rank) {
-            transfers[count] = transfer_of(exchange->task.caption, item->peer, item->sends, &views[i]);
+            transfers[count] = us_transfer(&exchange->task, item->peer, item->sends, views[i].data, bytes_of(&views[i]));
             transfers[count++].turn = item->turn;
         }
     }
@@ -375,15 +410,10 @@ static KernelStatus move_views(const View *views, const Exchange *exchange)
 KernelStatus us_exchange_views(const View *views, const void *attributes)
 {
     const Exchange *exchange = attributes;
-    KernelStatus status = KERNEL_OK;
     if (exchange->task.kind == CHANNEL_DIRECT) {
         begin_task(&exchange->task);
-        status = move_views(views, exchange);
-        end_task(&exchange->task);
-        return status;
+        return end_task(&exchange->task, move_views(views, exchange));
     }
-    status = us_collective_begin(&exchange->task);
-    status = status == KERNEL_OK ? move_views(views, exchange) : status;
-    us_collective_end(&exchange->task);
-    return status;
+    const KernelStatus status = us_collective_begin(&exchange->task);
+    return us_collective_end(&exchange->task, status == KERNEL_OK ? move_views(views, exchange) : status);
 }

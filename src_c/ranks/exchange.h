@@ -48,9 +48,15 @@ void us_rank_task_drop(const RankTask *task);
 void us_rank_task_release(void *attributes, bool ran);
 uint64_t us_direct_turn(Room *room, int32_t peer, bool sends);
 
-/* Around a collective operation: waits for those before it on this rank. */
+/* Around a collective operation: waits for those before it on this rank. The others are told where it has failed. */
 KernelStatus us_collective_begin(const RankTask *task);
-void us_collective_end(const RankTask *task);
+KernelStatus us_collective_end(const RankTask *task, KernelStatus status);
+
+/* A message of a task to be moved as a whole. */
+Transfer us_transfer(const RankTask *task, int32_t peer, bool sends, char *data, uint64_t bytes);
+/* Inside of a collective operation: what each rank gets, and what it sends, one after another. Its own is copied. */
+KernelStatus us_exchange_bytes(const RankTask *task, char *sent, const int64_t *sent_sizes, char *received,
+                               const int64_t *received_sizes);
 
 /* An item of us_exchange_views; its view is the bytes, absent for none. A rank's message to itself is copied. */
 typedef struct ExchangeItem {

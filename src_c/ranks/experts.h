@@ -40,7 +40,7 @@ enum {
     DISPATCH_ARRIVED_WEIGHTS, /* [room] of float32, or absent */
     DISPATCH_VIEWS
 };
-Kernel us_dispatch_to_experts;
+Kernel us_dispatch_to_experts; /* expert_dispatch.c */
 
 /* Rows that arrived so go back, and are added up: what the experts give that a token names, times its weights, in the order of
  * k, then those of shared ones, then `added`. Tokens that are not active get the latter only. */
@@ -58,6 +58,6 @@ enum {
     COMBINE_OUT,     /* [tokens, columns] */
     COMBINE_VIEWS
 };
-Kernel us_combine_from_experts; /* attributes: ExpertLayout */
+Kernel us_combine_from_experts; /* attributes: ExpertLayout; expert_combine.c */
 
 #endif

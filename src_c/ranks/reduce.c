@@ -30,9 +30,8 @@ static int64_t elements_from(const Run *run, const View *view, int64_t begin)
 static Transfer transfer_of(const Run *run, int32_t peer, bool sends, char *data, int64_t elements, const View *whole)
 {
     const uint64_t size = us_dtype_size(run->how->dtype);
-    Transfer transfer = {.peer = peer, .sends = sends, .data = data,
-                         .head = {.bytes = (uint64_t)elements * size, .whole = (uint64_t)elements_of(whole) * size}};
-    memcpy(transfer.head.caption, run->how->task.caption, CAPTION_BYTES);
+    Transfer transfer = us_transfer(&run->how->task, peer, sends, data, (uint64_t)elements * size);
+    transfer.head.whole = (uint64_t)elements_of(whole) * size;
     return transfer;
 }
 
@@ -111,8 +110,6 @@ KernelStatus us_reduce_ranks(const View *views, const void *attributes)
     const RankReduction *how = attributes;
     Run run = {.how = how, .parts = views, .out = &views[how->task.room->ranks],
                .chunk = CHUNK_BYTES / (int64_t)us_dtype_size(how->dtype)};
-    KernelStatus status = us_collective_begin(&how->task);
-    status = status == KERNEL_OK ? reduce_all(&run) : status;
-    us_collective_end(&how->task);
-    return status;
+    const KernelStatus status = us_collective_begin(&how->task);
+    return us_collective_end(&how->task, status == KERNEL_OK ? reduce_all(&run) : status);
 }

@@ -1,270 +1,233 @@
-"""Operators on halves of tensors, with weights for channels, and the outer product, against NumPy."""
+"""Gates of mixtures of experts: which experts a token goes to, and with what weight."""
 
-import numpy
+import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
-
-ROUNDING = {"F32": 2.0**-24, "F16": 2.0**-11, "BF16": 2.0**-8, "F64": 2.0**-53}
-
-
-def drawn(kind, shape, seed):
-    return rounded(numpy.random.default_rng(seed).uniform(-3, 3, shape), kind)
+from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
+from tests.ascend.routing import FLOOR, KINDS, ROUNDING, drawn, initial_v3, rows_by_experts, softmax_gated, softmax_of
 
 
-def sigmoid(x):
-    return 1 / (1 + numpy.exp(-x))
+def gated(x, bias, k, kept, groups, top, renorm, norm, factor, eps):
+    """Weights, experts and scores in float64; numbers are chosen so that none of the compared ones are near each other."""
+    if norm == 0:
+        scores = np.exp(x - x.max(1, keepdims=True))
+        scores /= scores.sum(1, keepdims=True)
+    else:
+        scores = 1 / (1 + np.exp(-x)) if norm == 1 else np.sqrt(np.log1p(np.exp(x)))
+    values = (scores + bias).reshape(len(x), groups, x.shape[1] // groups)
+    best = -np.sort(-values, -1)
+    worth = best[..., :top].sum(-1)
+    order = np.argsort(-worth, -1, kind="stable")[:, :kept]
+    masked = np.full_like(values, -np.inf)
+    np.put_along_axis(masked, order[..., None], np.take_along_axis(values, order[..., None], 1), 1)
+    masked = masked.reshape(x.shape)
+    for compared, count in ((worth, kept + 1), (masked, k + 1)):
+        largest = -np.sort(-compared, -1)[:, :count]
+        assert np.all(largest[:, :-1] - largest[:, 1:] > 1e-6 * np.abs(largest[:, :-1]))
+    chosen = np.argsort(-masked, -1, kind="stable")[:, :k]
+    weights = np.take_along_axis(scores, chosen, 1)
+    if norm or renorm:
+        weights = weights / (weights.sum(1, keepdims=True) + eps)
+    return weights * factor, chosen, scores
 
 
-def close(actual, expected, kind, scale=1.0):
-    """Within one rounding of the type and some of the type that is computed in, of terms of this size."""
-    expected = numpy.asarray(expected)
-    computed = min(ROUNDING[kind], ROUNDING["F32"])
-    numpy.testing.assert_allclose(numpy.asarray(actual).reshape(expected.shape), expected, 1.01 * ROUNDING[kind],
-                                  16 * scale * computed)  # fmt: skip
+# rows, experts, k, kGroup, groupCount
+GATES = [(2, 8, 3, 2, 4), (70, 256, 8, 4, 8), (5, 6, 4, 1, 1), (3, 500, 9, 1, 1), (2, 2048, 2048, 1, 1),
+         (4, 10, 5, 5, 5), (1, 2, 1, 1, 1)]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ROUNDING)
-def test_glu_and_its_gradient(kind):
-    for index, (shape, dim) in enumerate([((4, 6), -1), ((2, 4, 3), 1), ((8,), 0), ((2, 0), 1), ((3, 2050), 1)]):
-        layout = LAYOUTS[index % 3]
-        self = drawn(kind, shape, index)
-        a, b = numpy.split(self, 2, dim)
-        close(call("Glu", self=tensor(self, kind, layout), dim=dim, out=empty(a.shape, kind, layout)), a * sigmoid(b), kind)
-        grad, s = drawn(kind, a.shape, 9), sigmoid(b)
-        expected = numpy.concatenate([grad * s, grad * s * (a - a * s)], dim)
-        actual = call("GluBackward", gradOut=tensor(grad, kind, layout), self=tensor(self, kind, layout), dim=dim,
-                      out=empty(shape, kind, layout))
-        close(actual, expected, kind)
+@pytest.mark.parametrize("norm, renorm", [(0, 0), (0, 1), (1, 0), (2, 0)])
+def test_gate(norm, renorm):
+    for number, (rows, experts, k, kept, groups) in enumerate(GATES):
+        for kind, layout, pairs in zip(KINDS, np.roll(LAYOUTS, number), (True, False, True)):
+            random = np.random.default_rng(number)
+            steps = [random.permutation(experts) for _ in range(rows)]  # bfloat16 holds 256 steps from -1 to 3
+            kind = kind if experts <= 256 else "F32"
+            x = rounded(np.array(steps) * (4.0 / experts) - 1, kind)
+            bias = rounded(random.normal(0, 1, experts), kind) if number % 2 else None
+            expected, chosen, scores = gated(x, 0 if bias is None else bias, k, kept, groups, 1 + pairs, renorm, norm, 1.5, 1e-3)
+            own = call("MoeGatingTopK", x=tensor(x, kind, layout),
+                       biasOptional=None if bias is None else tensor(bias, kind, layout), k=k, kGroup=kept,
+                       groupCount=groups, groupSelectMode=int(pairs), renorm=renorm, normType=norm, outFlag=True,
+                       routedScalingFactor=1.5, eps=1e-3, yOut=empty((rows, k), kind, layout),
+                       expertIdxOut=empty((rows, k), "I32", layout),
+                       outOut=empty((rows, experts), "F32", layout))  # fmt: skip
+            np.testing.assert_array_equal(own[1], chosen)
+            np.testing.assert_allclose(own[2], scores, rtol=8 * 2.0**-24)
+            np.testing.assert_allclose(own[0], expected, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind],
+                                       atol=2.0**-25 if kind == "F16" else 0)  # fmt: skip
 
 
-def test_glu_gradient_is_the_slope():
-    self, grad, step = drawn("F64", (3, 4), 1), drawn("F64", (3, 2), 2), 1e-6
-
-    def loss(x):
-        return (call("Glu", self=tensor(x, "F64"), dim=1, out=empty((3, 2), "F64")) * grad).sum()
-
-    slopes = numpy.zeros(self.shape)
-    for place in numpy.ndindex(self.shape):
-        moved = numpy.zeros(self.shape)
-        moved[place] = step
-        slopes[place] = (loss(self + moved) - loss(self - moved)) / (2 * step)
-    actual = call("GluBackward", gradOut=tensor(grad, "F64"), self=tensor(self, "F64"), dim=1, out=empty((3, 4), "F64"))
-    numpy.testing.assert_allclose(actual, slopes, 1e-6, 1e-8)
+def gate_of(x, bias, k, groups=1, kept=1, flag=True):
+    scores = empty(x.shape)
+    weights, chosen, _ = call(
+        "MoeGatingTopK", x=tensor(x), biasOptional=None if bias is None else tensor(bias), k=k, kGroup=kept,
+        groupCount=groups, groupSelectMode=0, renorm=0, normType=1, outFlag=flag, routedScalingFactor=1, eps=0,
+        yOut=empty((len(x), k)), expertIdxOut=empty((len(x), k), "I32"), outOut=scores)  # fmt: skip
+    return weights, chosen, scores.values()
 
 
-def test_gelu_mul():
-    from math import erf
-
-    for kind in ("F32", "F16", "BF16"):
-        x = drawn(kind, (3, 5, 8), 3)
-        a, b = x[..., :4], x[..., 4:]
-        exact = 0.5 * a * (1 + numpy.vectorize(erf)(a / numpy.sqrt(2))) * b
-        tanh = 0.5 * a * (1 + numpy.tanh(numpy.sqrt(2 / numpy.pi) * (a + 0.044715 * a**3))) * b
-        for name, expected in (("none", exact), (None, exact), ("tanh", tanh)):
-            close(call("GeluMul", input=tensor(x, kind, "gaps"), approximateOptional=name, out=empty(a.shape, kind)),
-                  expected, kind)  # fmt: skip
+def test_gate_of_equal_and_unusual_scores():
+    """The lower number first; the bias chooses and does not weigh; NaN is the largest, as torch.topk has it; no scores unless asked for."""
+    weights, chosen, scores = gate_of(np.zeros((1, 6)), [0, 1, 0, 1, 1, 0], 4)
+    assert chosen.tolist() == [[1, 3, 4, 0]] and np.all(weights == 0.25) and np.all(scores == 0.5)
+    assert gate_of(np.zeros((1, 6)), None, 2, groups=3)[1].tolist() == [[0, 1]]
+    assert gate_of(np.array([[1, np.nan, 9, 2.0]]), None, 2)[1].tolist() == [[1, 2]]
+    assert gate_of(np.array([[1, 2, 9, np.nan]]), None, 2, groups=2)[1].tolist() == [[3, 2]]
+    assert gate_of(np.zeros((1, 4)), [-np.inf] * 4, 2, groups=2)[1].tolist() == [[0, 1]]
+    np.testing.assert_array_equal(gate_of(np.zeros((1, 6)), None, 4, flag=False)[2], empty((1, 6)).values())
 
 
-@pytest.mark.parametrize("kind, layout", list(zip(["F32", "F16", "BF16"], LAYOUTS)))
-def test_fatrelu_mul(kind, layout):
-    for seed, shape in enumerate([(3, 4), (2, 3, 1030), (0, 6), (5, 0)]):
-        x = drawn(kind, shape, seed)
-        left, right = numpy.split(x, 2, -1)
-        least = drawn(kind, (1,), seed + 10)
-        out = call("FatreluMul", input=tensor(x, kind, layout), threshold=tensor(least, kind),
-                   out=empty(left.shape, kind, layout))  # fmt: skip
-        close(out, numpy.where(left < least, 0, left) * right, kind)
-    x, least = tensor([[1.0, 2.0, 3.0, numpy.nan, 5.0, -6.0, 7.0, 8.0]]), tensor(2.0)
-    found = call("FatreluMul", input=x, threshold=least, out=empty((1, 4)))  # the threshold itself and NaN stay
-    numpy.testing.assert_array_equal(found, [[0, -12, 21, numpy.nan]])
+# shape of x, k
+SOFTMAX_GATES = [((2, 8), 3), ((3, 5, 60), 6), ((70, 256), 8), ((2, 5000), 1024), ((4, 1), 1), ((3, 7), 0), ((0, 4), 2), ((2, 0, 5), 1), ((3, 0), 0)]
 
 
-@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
-def test_prelu_and_its_gradient(kind):
-    for index, (shape, weights) in enumerate([((2, 3, 4), (3,)), ((5, 6), (1,)), ((5,), ()), ((), (1,)),
-                                              ((2, 3, 2, 2), (1, 3, 1, 1)),
-                                              ((40, 3, 30), (3,)), ((0, 3), (3,))]):  # fmt: skip
-        layout = LAYOUTS[index % 3]
-        x, w, g = drawn(kind, shape, 1), drawn(kind, weights, 2), drawn(kind, shape, 3)
-        channels = w.size > 1
-        spread = w.reshape([1, 3, *[1] * (len(shape) - 2)]) if channels else w.reshape(())
-        expected = numpy.where(x > 0, x, spread * x)
-        actual = call("Prelu", self=tensor(x, kind, layout), weight=tensor(w, kind), out=empty(shape, kind, layout))
-        close(actual, expected, kind)
-        share = numpy.where(x > 0, 0, g * x)
-        total = share.sum(tuple(axis for axis in range(len(shape)) if axis != 1)) if channels else share.sum()
-        dx, dw = call("PreluBackward", gradOutput=tensor(g, kind, layout), self=tensor(x, kind, layout),
-                      weight=tensor(w, kind), gradInput=empty(shape, kind, layout),
-                      gradWeight=empty(weights, kind))  # fmt: skip
-        close(dx, numpy.where(x > 0, g, g * spread), kind)
-        close(dw, total.reshape(weights), kind, 9)  # products up to 9
+@pytest.mark.parametrize("late", [False, True])
+def test_gate_by_softmax(late):
+    for number, (shape, k) in enumerate(SOFTMAX_GATES):
+        for kind, layout, ends in zip(KINDS, np.roll(LAYOUTS, number), (True, False, True)):
+            kind = kind if shape[-1] <= 256 else "F32"
+            random = np.random.default_rng(number)
+            steps = random.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1)
+            x = rounded(steps * (4.0 / max(shape[-1], 1)) - 1, kind)
+            finished = random.integers(0, 2, shape[:-1]) == 1 if ends else None
+            weights, chosen, rows = softmax_gated(x, finished, k, late)
+            put = dict(x=tensor(x, kind, layout), k=k, finishedOptional=tensor(finished, "B", layout) if ends else None,
+                       yOut=empty(weights.shape, kind, layout), expertIdxOut=empty(chosen.shape, "I32", layout))  # fmt: skip
+            own = call("MoeGatingTopKSoftmaxV2", **put, renorm=int(late), outputSoftmaxResultFlag=True,
+                       softmaxResultOutOptional=None if late else empty(shape, "F32", layout))  # fmt: skip
+            np.testing.assert_allclose(own[0], weights, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=FLOOR[kind])
+            np.testing.assert_array_equal(own[1], chosen)
+            if not late:
+                np.testing.assert_allclose(own[2], softmax_of(x), rtol=16 * 2.0**-24)
+                first = call("MoeGatingTopKSoftmax", **put, rowIdxOut=empty(chosen.shape, "I32", layout))
+                np.testing.assert_array_equal(first[0], own[0])
+                np.testing.assert_array_equal(first[1], own[1])
+                np.testing.assert_array_equal(first[2], rows)
 
 
-def test_real_part():
-    values = numpy.random.default_rng(1).normal(size=(3, 4)) + 1j * numpy.random.default_rng(2).normal(size=(3, 4))
-    for kind, out in (("C64", "F32"), ("C128", "F64"), ("F32", "F32"), ("F16", "F16")):
-        given = values if kind.startswith("C") else values.real
-        actual = call("Real", self=tensor(given, kind, "gaps"), out=empty((3, 4), out, "reversed"))
-        numpy.testing.assert_array_equal(actual, rounded(values.real, out))
+def test_gate_by_softmax_of_equal_and_unusual_scores():
+    """As torch.topk of torch.softmax: the lower number first, NaN above all; a row that is not asked for its scores keeps them."""
+    def gated(x, late=0):
+        scores = empty(np.shape(x))
+        weights, chosen, _ = call("MoeGatingTopKSoftmaxV2", x=tensor(x), finishedOptional=None, k=2, renorm=late,
+                                  outputSoftmaxResultFlag=False, yOut=empty((len(x), 2)),
+                                  expertIdxOut=empty((len(x), 2), "I32"), softmaxResultOutOptional=scores)  # fmt: skip
+        np.testing.assert_array_equal(scores.values(), empty(np.shape(x)).values())
+        return weights.tolist(), chosen.tolist()
+
+    assert gated([[3.0, 3, 3, 3]]) == ([[0.25, 0.25]], [[0, 1]])
+    assert gated([[3.0, 3, 3, 3]], 1) == ([[0.5, 0.5]], [[0, 1]])
+    assert gated([[-np.inf, 0, -np.inf, -np.inf]]) == ([[1, 0]], [[1, 0]])
+    assert gated([[1, 2, np.nan, np.nan]], 1)[1] == [[2, 3]]
+    assert gated([[-200.0, -300, 0, -400]], 1) == ([[1, 0]], [[2, 0]])  # by x: these differ, their softmax does not
 
 
-def test_rounding_to_decimals():
-    values = [0.5, 1.5, 2.5, -0.5, 1234.5678, -15.0]
-    for decimals, expected in ((0, [0, 2, 2, 0, 1235, -15]), (2, [0.5, 1.5, 2.5, -0.5, 1234.57, -15]),
-                               (-1, [0, 0, 0, 0, 1230, -20])):  # fmt: skip
-        actual = call("RoundDecimals", self=tensor(values, "F64"), decimals=decimals, out=empty((6,), "F64"))
-        numpy.testing.assert_allclose(actual, expected, 1e-12)
-    whole = [15, -25, 7]
-    for decimals, expected in ((3, whole), (0, whole), (-1, [20, -20, 10])):
-        actual = call("RoundDecimals", self=tensor(whole, "I32"), decimals=decimals, out=empty((3,), "I32"))
-        numpy.testing.assert_array_equal(actual, expected)
+@pytest.mark.parametrize("norm, renorm", [(0, 0), (0, 1), (1, 0), (2, 0)])
+def test_gate_by_a_table(norm, renorm):
+    for number, (rows, experts, k, keys) in enumerate([(2, 8, 3, 5), (70, 256, 8, 9), (3, 72, 64, 1), (4, 1, 1, 2)]):
+        for kind, layout, types in zip(KINDS, np.roll(LAYOUTS, number), (("I32", "I32"), ("I64", "I32"), ("I32", "I64"))):
+            random = np.random.default_rng(number)
+            x, table, ids = drawn((rows, experts), number, kind), random.integers(0, experts, (keys, k)), random.integers(0, keys, rows)
+            scores = softmax_of(x) if norm == 0 else 1 / (1 + np.exp(-x)) if norm == 1 else np.sqrt(np.log1p(np.exp(x)))
+            weights = np.take_along_axis(scores, table[ids], 1)
+            weights = 1.5 * (weights / (weights.sum(1, keepdims=True) + 1e-3) if norm or renorm else weights)
+            own = call("MoeGatingTopKV2", x=tensor(x, kind, layout), biasOptional=tensor(drawn((experts,), 1, kind), kind),
+                       inputIdsOptional=tensor(ids, types[0], layout), tid2eidOptional=tensor(table, types[1], layout), k=k,
+                       kGroup=1, groupCount=1, groupSelectMode=0, renorm=renorm, normType=norm, outFlag=True,
+                       routedScalingFactor=1.5, eps=1e-3, yOut=empty((rows, k), kind, layout),
+                       expertIdxOut=empty((rows, k), "I32", layout),
+                       outOut=empty((rows, experts), "F32", layout))  # fmt: skip
+            np.testing.assert_array_equal(own[1], table[ids])
+            np.testing.assert_allclose(own[0], weights, rtol=16 * 2.0**-24 + 1.01 * ROUNDING[kind], atol=FLOOR[kind])
+            np.testing.assert_allclose(own[2], scores, rtol=16 * 2.0**-24)
 
 
-def test_swish_without_beta():
-    x, g = drawn("F32", (7,), 1), drawn("F32", (7,), 2)
-    s = sigmoid(x)
-    close(call("Swish", self=tensor(x), betaOptional=None, out=empty((7,))), x * s, "F32")
-    actual = call("SwishBackward", gradOutput=tensor(g), self=tensor(x), betaOptional=None, gradInput=empty((7,)))
-    close(actual, g * s * (1 + x * (1 - s)), "F32")
+def test_gate_with_half_a_table():
+    """One of the two tables alone is not looked at."""
+    x, bias = np.array([[0, 1, 3, 2.0]]), np.array([9, 0, 0, 0.0])
+    for ids, table in ((None, None), ([7], None), (None, [[1, 1]])):
+        own = call("MoeGatingTopKV2", x=tensor(x), biasOptional=tensor(bias), k=2, kGroup=1, groupCount=2, groupSelectMode=0,
+                   inputIdsOptional=None if ids is None else tensor(ids, "I32"),
+                   tid2eidOptional=None if table is None else tensor(table, "I32"), renorm=0, normType=1, outFlag=False,
+                   routedScalingFactor=1, eps=0, yOut=empty((1, 2)), expertIdxOut=empty((1, 2), "I32"),
+                   outOut=empty((1, 4)))  # fmt: skip
+        assert own[1].tolist() == [[0, 1]]
 
 
-def test_is_inf():
-    values = [1.0, numpy.inf, -numpy.inf, numpy.nan, 0.0]
-    for kind in ("F32", "F16", "BF16", "F64"):
-        numpy.testing.assert_array_equal(call("IsInf", x=tensor(values, kind), out=empty((5,), "B")), [0, 1, 1, 0, 0])
-    numpy.testing.assert_array_equal(call("IsInf", x=tensor([1, 2], "I8"), out=empty((2,), "B")), [0, 0])
+def test_tables_that_do_not_fit_are_faults():
+    for ids, table, words in (([0, 3], np.zeros((3, 2)), "input id 1 of 2 is 3, which is not in 0 … 2"),
+                              ([-1, 0], np.zeros((3, 2)), "input id 0 of 2 is -1"),
+                              ([0, 2], [[0, 1], [9, 9], [0, 4]], "expert 1 of input id 2 is 4, which is not in 0 … 3")):  # fmt: skip
+        assert words in fault("MoeGatingTopKV2", tensor(np.ones((2, 4))), None, tensor(ids, "I64"), tensor(table, "I32"), 2, 1, 1,
+                              0, 0, 1, False, 1, 0, empty((2, 2)), empty((2, 2), "I32"), empty((2, 4)))  # fmt: skip
+    for count in (0, 3):
+        assert f"expert 2 has {count} others in its place, which is not in 1 … 2" in fault(
+            "MoeFusedTopk", tensor([[0, 1, 9.0]]), tensor(np.zeros(3)), tensor([1, 1, count], "I32"), tensor(np.zeros((3, 2)), "I32"),
+            1, 1, 1, 1, 0, True, 1, True, empty((1, 1)), empty((1, 1), "I32"))  # fmt: skip
+    for expert in (-1, 4):
+        assert f"expert 1 of row 0 is {expert}, which is not in 0 … 3" in fault(
+            "MoeGatingTopKBackward", tensor(np.ones((1, 4))), tensor(np.ones((1, 2))), tensor([[0, expert]], "I32"), 0, 1, 1, 0,
+            empty((1, 4)))  # fmt: skip
 
 
-@pytest.mark.parametrize("kind, least, most", [("I8", -128, 127), ("U8", 0, 255), ("I32", -(2**31), 2**31 - 1)])
-def test_quantized_batch_norm(kind, least, most):
-    """In float32, operation by operation."""
-    number = numpy.float32
-    for index, (shape, layout) in enumerate([((2, 3, 2, 5), "row-major"), ((1, 5, 3, 70), "reversed"),
-                                             ((3, 1, 4, 4), "gaps")]):  # fmt: skip
-        rng = numpy.random.default_rng(index)
-        x = rng.integers(max(least, -(2**24)), min(most, 2**24) + 1, shape)
-        mean, weight, bias = (drawn("F32", shape[1:2], seed) for seed in range(3))
-        variance = abs(drawn("F32", shape[1:2], 3))
-        in_step, in_zero, out_step, out_zero = number(0.3), max(least, -7), number(0.7), max(least, -3)
-        for weighted, biased in [(True, True), (False, True), (True, False), (False, False)]:
-            of = lambda part: part.astype(number)[None, :, None, None]
-            y = ((x.astype(number) - number(in_zero)) * in_step - of(mean)) / numpy.sqrt(of(variance) + number(0.01))
-            y = y * (of(weight) if weighted else number(1)) + (of(bias) if biased else number(0))
-            expected = numpy.clip(numpy.rint(y / out_step + number(out_zero)).astype(numpy.float64), least, most)
-            found = call("QuantizedBatchNorm", input=tensor(x, kind, layout), mean=tensor(mean), var=tensor(variance),
-                         inputScale=float(in_step), inputZeroPoint=("I32", in_zero), outputScale=float(out_step),
-                         outputZeroPoint=("I32", out_zero), weight=tensor(weight) if weighted else None,
-                         bias=tensor(bias) if biased else None, epsilon=float(number(0.01)),
-                         output=empty(shape, kind, layout))  # fmt: skip
-            numpy.testing.assert_array_equal(found, expected)
+# rows, experts, topK, groupTopk, groupNum, topN
+FUSED = [(2, 8, 3, 2, 4, 2), (70, 256, 8, 4, 8, 3), (5, 6, 4, 1, 1, 6), (3, 500, 9, 1, 1, 1), (2, 1024, 700, 250, 256, 4), (0, 4, 2, 1, 1, 1)]
 
 
-def test_outer_products():
-    rng = numpy.random.default_rng(4)
-    for kind in ("F32", "F16", "F64", "I8", "I32", "I64", "B"):
-        row, column = rng.integers(0, 2 if kind == "B" else 4, 5), rng.integers(0, 2 if kind == "B" else 4, 3)
-        beta, alpha = (True, True) if kind == "B" else (3, 2)
-        for shape in ((5, 3), (3,), (5, 1), ()):
-            self = rng.integers(0, 2 if kind == "B" else 4, shape)
-            expected = beta * self + alpha * numpy.outer(row, column)
-            expected = expected != 0 if kind == "B" else expected
-            vectors = {"vec1": tensor(row, kind, "gaps"), "vec2": tensor(column, kind)}
-            actual = call("Addr", self=tensor(self, kind), **vectors, betaOptional=beta, alphaOptional=alpha,
-                          out=empty((5, 3), kind, "reversed"))  # fmt: skip
-            numpy.testing.assert_array_equal(actual, expected, f"Addr {kind} {shape}")
-            if shape == (5, 3):
-                actual = call("InplaceAddr", selfRef=tensor(self, kind, "gaps"), **vectors, betaOptional=beta,
-                              alphaOptional=alpha)  # fmt: skip
-                numpy.testing.assert_array_equal(actual, expected, f"InplaceAddr {kind}")
-    vectors = {"vec1": tensor([1.0]), "vec2": tensor([2.0])}
-    assert call("Addr", self=tensor(numpy.nan), **vectors, betaOptional=0.0, alphaOptional=None, out=empty((1, 1))) == 2
+@pytest.mark.parametrize("maps", [False, True])
+def test_fused_gate(maps):
+    for number, (rows, experts, k, kept, groups, top) in enumerate(FUSED):
+        for kind, layout, norm in zip(KINDS, np.roll(LAYOUTS, number), (True, False, True)):
+            random = np.random.default_rng(number)
+            kind = kind if experts <= 256 else "F32"
+            steps = random.permuted(np.broadcast_to(np.arange(experts), (rows, experts)), axis=1)
+            x, bias = rounded(steps * (4.0 / experts) - 1, kind), rounded(random.normal(0, 1, experts), kind)
+            weights, chosen, _ = gated(x, bias, k, kept, groups, top, 0, 1, 1.5, 0)
+            if not norm:
+                weights = np.take_along_axis(1 / (1 + np.exp(-x)), chosen, 1)
+            counts, table = random.integers(1, 8, experts), random.integers(0, 999, (experts, 7))
+            own = call("MoeFusedTopk", x=tensor(x, kind, layout), addNum=tensor(bias, kind, layout),
+                       mappingNum=tensor(counts, "I32", layout), mappingTable=tensor(table, "I32", layout), groupNum=groups,
+                       groupTopk=kept, topN=top, topK=k, activateType=0, isNorm=norm, scale=1.5, enableExpertMapping=maps,
+                       y=empty((rows, k), "F32", layout), indices=empty((rows, k), "I32", layout))  # fmt: skip
+            np.testing.assert_allclose(own[0], weights, rtol=16 * 2.0**-24)
+            if maps:  # any of an expert's places is right
+                places = np.where(np.arange(7) < counts[chosen][..., None], table[chosen], -1)
+                assert np.all((own[1][..., None] == places).any(-1))
+            else:
+                np.testing.assert_array_equal(own[1], chosen)
 
 
-@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
-def test_scale_along_axes(kind):
-    for index, (shape, axis, count, from_blob, part) in enumerate([
-            ((2, 3, 4, 5), 1, 2, True, (3, 4)), ((2, 3, 4, 5), -2, -1, True, (4, 5)), ((2, 3, 4, 5), 2, 0, True, (1,)),
-            ((2, 3, 4, 5), 1, 7, False, (3,)), ((2, 3), 0, -1, False, (2, 3)), ((4, 2), 1, -1, False, ()),
-        ((3, 0), 0, 1, True, (3,))]):  # fmt: skip
-        layout = LAYOUTS[index % 3]
-        x, scale, bias = drawn(kind, shape, index), drawn(kind, part, 50 + index), drawn(kind, part, 90 + index)
-        behind = (1,) * (len(shape) - axis % len(shape) - len(part))
-        aligned = [one.reshape(*part, *behind) for one in (scale, bias)]
-        for added in (False, True):
-            expected = x * aligned[0] + (aligned[1] if added else 0)
-            found = call("Scale", x=tensor(x, kind, layout), scale=tensor(scale, kind, layout),
-                         bias=tensor(bias, kind, layout) if added else None, axis=axis, numAxes=count,
-                         scaleFromBlob=from_blob, y=empty(shape, kind, layout))  # fmt: skip
-            close(found, expected, kind)
+def test_gradient_of_the_gate():
+    """By the matrix of derivatives of the weights by the chosen scores; for many choices by its product written out."""
+    for number, (rows, experts, k) in enumerate([(2, 8, 3), (70, 256, 8), (3, 2, 1), (2, 2048, 2048), (4, 30, 30)]):
+        for kind, layout in zip(KINDS, np.roll(LAYOUTS, number)):
+            x, slopes = drawn((rows, experts), number), drawn((rows, k), number + 1, kind)
+            random = np.random.default_rng(number)
+            chosen = np.array([random.permutation(experts)[:k] for _ in range(rows)])
+            if number == 4:
+                chosen[:, 1] = chosen[:, 0]  # an expert that comes twice has both slopes
+            scores = rounded(1 / (1 + np.exp(-x)), "F32")
+            picked = np.take_along_axis(scores, chosen, 1)
+            total = picked.sum(1, keepdims=True) + 0.25
+            # y = 2.5 * picked / total: its derivative by picked, a matrix for each row
+            matrix = 2.5 * (np.eye(k)[None] / total[:, :, None] - picked[:, :, None] / (total**2)[:, :, None]) if k <= 64 else None
+            by_picked = np.einsum("rp,rpq->rq", slopes, matrix) if k <= 64 else 2.5 * (slopes - (slopes * picked).sum(1, keepdims=True) / total) / total
+            by_scores = np.zeros((rows, experts))
+            for row in range(rows):
+                np.add.at(by_scores[row], chosen[row], by_picked[row])
+            own = call("MoeGatingTopKBackward", xNorm=tensor(scores, "F32", layout), gradY=tensor(slopes, kind, layout),
+                       expertIdx=tensor(chosen, "I32", layout), renorm=0, normType=1, routedScalingFactor=2.5, eps=0.25,
+                       out=empty((rows, experts), kind, layout))  # fmt: skip
+            expected = scores * (1 - scores) * by_scores
+            np.testing.assert_allclose(own, expected, rtol=1.01 * ROUNDING[kind], atol=FLOOR[kind] + 1e-12)
 
 
-@pytest.mark.parametrize("count", [3, 2**63 - 1])
-def test_scale_along_more_axes_than_there_are(count):
-    x, part = tensor(numpy.ones((2, 3, 4))), tensor(numpy.ones((3, 4)))
-    assert refusal("Scale", x, part, None, 1, count, True, empty((2, 3, 4))) == (161002, "aclnnScale/numAxes/range-of-x")
-    assert refusal("Scale", x, part, None, 1, 2, True, empty((2, 3, 4)))[0] == 0
-
-
-@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
-def test_modulate_gradients(kind):
-    for index, shape in enumerate([(2, 3, 5), (1, 1, 1030), (3, 70, 4), (2, 9, 300)]):
-        layout = LAYOUTS[index % 3]
-        part = (shape[0], shape[2])
-        slopes, x, scale = drawn(kind, shape, index), drawn(kind, shape, 50 + index), drawn(kind, part, 90 + index)
-        expected = slopes * scale[:, None], (slopes * x).sum(1), slopes.sum(1)
-        for scaled, wanted in [(True, True), (False, True), (True, False)]:
-            given = tensor(scale, kind, layout) if scaled else None
-            found = call("ModulateBackward", grad_output=tensor(slopes, kind, layout), input=tensor(x, kind, layout),
-                         scale=given, shift=given, grad_input=empty(shape, kind, layout),
-                         grad_scale=empty(part, kind, layout) if wanted else None,
-                         grad_shift=empty(part, kind, layout) if wanted else None)  # fmt: skip
-            close(found[0] if wanted else found, expected[0] if scaled else slopes, kind)
-            if wanted:
-                close(found[1], expected[1], kind)
-                close(found[2], expected[2], kind)
-
-
-def test_modulate_gradients_as_torch():
-    """The page multiplies by scale where the slope of aclnnModulate has 1 + scale."""
-    torch = pytest.importorskip("torch")
-    x, scale, shift, slopes = (torch.tensor(drawn("F32", shape, seed), requires_grad=True)
-                               for seed, shape in enumerate([(2, 5, 6), (2, 6), (2, 6), (2, 5, 6)]))
-    (x * (1 + scale[:, None]) + shift[:, None]).backward(slopes.detach())
-    found = call("ModulateBackward", grad_output=tensor(slopes.detach().numpy()), input=tensor(x.detach().numpy()),
-                 scale=tensor(1 + scale.detach().numpy()), shift=tensor(shift.detach().numpy()), grad_input=empty(x.shape),
-                 grad_scale=empty(scale.shape), grad_shift=empty(shift.shape))
-    for actual, one in zip(found, (x, scale, shift)):
-        close(actual, one.grad.numpy(), "F32")
-
-
-@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
-def test_modulate(kind):
-    for index, shape in enumerate([(2, 3, 5), (1, 1, 1030), (3, 70, 4), (0, 3, 4)]):
-        layout = LAYOUTS[index % 3]
-        part = (shape[0], 1, shape[2])
-        x, scale, shift = drawn(kind, shape, index), drawn(kind, part, 50 + index), drawn(kind, part, 90 + index)
-        for scaled, shifted, axes in [(True, True, 2), (True, False, 3), (False, True, 3), (False, False, 3),
-                                      (True, True, 3)]:  # fmt: skip
-            given = [tensor(one.reshape(part if axes == 3 else (shape[0], shape[2])), kind, layout) if used else None
-                     for one, used in ((scale, scaled), (shift, shifted))]
-            found = call("Modulate", self=tensor(x, kind, layout), scaleOptional=given[0], shiftOptional=given[1],
-                         out=empty(shape, kind, layout))
-            close(found, x * (1 + scaled * scale) + shifted * shift, kind)
-
-
-@pytest.mark.parametrize("shape, heads",
-                         [((2, 3, 12), 2), ((1, 700, 24), 1), ((3, 1, 9), 3), ((2, 0, 6), 1),
-                          ((0, 2, 6), 2)])  # fmt: skip
-def test_heads_with_their_bias(shape, heads):
-    random = numpy.random.default_rng(3)
-    for kind, layout in zip(["F32", "F16", "BF16"], LAYOUTS):
-        x, bias = rounded(random.normal(0, 1, shape), kind), rounded(random.normal(0, 1, shape[2]), kind)
-        depth = shape[2] // 3 // heads
-        parts = (x + bias).reshape(*shape[:2], 3, heads, depth).transpose(2, 0, 3, 1, 4)
-        own = call("TransformBiasRescaleQkv", qkv=tensor(x, kind, layout), qkvBias=tensor(bias, kind, layout),
-                   numHeads=heads, **{name: empty(parts.shape[1:], kind,
-                                                  layout) for name in ("qOut", "kOut", "vOut")})  # fmt: skip
-        for found, part, factor in zip(own, parts, (depth**-0.5, 1, 1)):
-            unit = {"F32": 2.0**-23, "F16": 2.0**-11, "BF16": 2.0**-8}[kind]
-            numpy.testing.assert_allclose(found, part * factor, rtol=2 * unit, atol=2.0**-22)
+def test_gates_of_rows_without_columns():
+    experts = np.array([[2, 0], [1, 2], [0, 1]])
+    for capacity in (0, 2):
+        row_of, place_of = rows_by_experts(experts, 0, 3, 6, capacity)
+        _, places, gates = initial_v3(np.zeros((3, 0)), experts, "F32", "gaps", -1, np.array([1.5, -2.0, 4.0]), None, 0, capacity, 3, None, None, False)
+        np.testing.assert_array_equal(places, place_of)
+        np.testing.assert_array_equal(gates, np.array([1.5, -2.0, 4.0])[row_of // 2])

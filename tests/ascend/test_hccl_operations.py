@@ -495,6 +495,18 @@ def status_and_text(rank) -> tuple[int, str]:
     return status, ffi.string(lib.aclGetRecentErrMsg()).decode() if status else ""
 
 
+def failed(rank) -> tuple[int, str]:
+    """What the stream says, where the communicator has failed; both are destroyed."""
+    found = status_and_text(rank)
+    failure = ffi.new("HcclResult *")
+    ok(lib.HcclGetCommAsyncError(rank.comm, failure))
+    assert failure[0] == lib.HCCL_E_REMOTE
+    ok(lib.HcclCommDestroy(rank.comm))
+    ok(lib.aclrtDestroyStream(rank.stream))
+    rank.end = lambda: None
+    return found
+
+
 @pytest.mark.parametrize("other, expected", (
     (lambda rank, x: rank.run("HcclBroadcast", x, 8, 4, 0), "HcclBroadcast"),
     (lambda rank, x: rank.run("HcclAllReduce", x, x, 4, 4, SUM), "16 bytes"),
@@ -510,18 +522,30 @@ def test_ranks_that_call_differently_are_told(other, expected):
             rank.run("HcclAllReduce", x, x, 8, 4, SUM)
         else:
             other(rank, x)
-        found = status_and_text(rank)
-        failed = ffi.new("HcclResult *")
-        ok(lib.HcclGetCommAsyncError(rank.comm, failed))
-        assert failed[0] == lib.HCCL_E_REMOTE
-        ok(lib.HcclCommDestroy(rank.comm))
-        ok(lib.aclrtDestroyStream(rank.stream))
-        rank.end = lambda: None
-        return found
+        return failed(rank)
 
     results = on_all(2, body)
     assert all(status != 0 for status, _ in results)
     assert any(expected in text for _, text in results), results
+
+
+def test_a_rank_that_fails_in_what_it_does_alone_tells_the_others():
+    """Its messages to itself differ in size, so it never comes to the one that the other rank waits for."""
+    waits = threading.Event()
+
+    def body(rank):
+        x, y = (rank.put(numpy.zeros(8, numpy.float32)) for _ in range(2))
+        if rank.rank == 0:
+            waits.wait()
+            messages = [[lib.HCCL_SEND, x, 2, 4, 0], [lib.HCCL_RECV, y, 3, 4, 0], [lib.HCCL_SEND, x, 8, 4, 1]]
+            rank.run("HcclBatchSendRecv", ffi.new("HcclSendRecvItem[]", messages), 3)
+        else:
+            rank.run("HcclRecv", y, 8, 4, 0)
+            waits.set()
+        return failed(rank)
+
+    results = on_all(2, body)
+    assert all(status != 0 and "this rank sends itself 8 bytes" in text for status, text in results), results
 
 
 WORKER = """

@@ -6,11 +6,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The PyTorch adapter runs an operator that no library has by name, through a compiler, unless it is told that there
- * is none; a failure there ends its queue, and later work is silently dropped (torch-npu-client 6.5). */
-static void forbid_operators_by_name(void)
+/* The PyTorch adapter runs an operator by name where no library has its function (op_compiler). It may ask for that when it
+ * first does so: at its start it would look for the files of the vendor's compiler. */
+static void allow_operators_by_name(void)
 {
-    setenv("ACL_OP_INIT_MODE", "2", 0);
+    setenv("ACL_OP_INIT_MODE", "1", 0);
 }
 
 /* With the platform's lock held. */
@@ -43,7 +43,7 @@ aclError aclInit(const char *configPath)
     bool first = platform->initialisations == 0;
     if (first) {
         apply(runtime, &configuration);
-        forbid_operators_by_name();
+        allow_operators_by_name();
         platform->initialisations = 1;
         platform->finalised = false;
     } else {

@@ -1,4 +1,4 @@
-/* aclopAttr: named values for operators by name, kept as one text that a refusal shows. */
+/* aclopAttr: named values for operators by name, kept as one text that a refusal shows and op_compiler reads. */
 #include "ascend/ascendcl/runtime.h"
 #include "ascend/common/descriptions.h"
 #include "ascend/common/dtype.h"
@@ -58,7 +58,13 @@ static void write_int(FILE *out, const void *values, int index)
 
 static void write_float(FILE *out, const void *values, int index)
 {
-    fprintf(out, "%g", (double)((const float *)values)[index]);
+    const float value = ((const float *)values)[index];
+    char text[32];
+    int digits = 6;
+    do { /* until it reads back as the same number */
+        snprintf(text, sizeof text, "%.*g", digits++, (double)value);
+    } while (digits <= 9 && strtof(text, NULL) != value);
+    fputs(text, out);
 }
 
 static void write_string(FILE *out, const void *values, int index)

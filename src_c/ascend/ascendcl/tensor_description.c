@@ -1,5 +1,4 @@
-/* aclTensorDesc: type, format and dimensions of a tensor without its elements. Operators by name, which it was made
- * for, are not emulated; clients still make, change and read descriptions (torch-npu-runs 3). */
+/* aclTensorDesc: type, format and dimensions of a tensor without its elements, for operators by name (op_compiler). */
 #include "ascend/ascendcl/runtime.h"
 #include "ascend/common/descriptions.h"
 #include "report/grace.h"
@@ -7,22 +6,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { DESCRIPTION_RANK_LIMIT = 64, UNKNOWN_SIZE = -1, UNKNOWN_RANK = -2 };
-
-typedef struct Dimensions {
-    int count;
-    int64_t sizes[DESCRIPTION_RANK_LIMIT];
-    int64_t ranges[DESCRIPTION_RANK_LIMIT][ACL_TENSOR_SHAPE_RANGE_NUM];
-} Dimensions;
-
-struct aclTensorDesc {
-    aclDataType type;
-    aclFormat format;
-    Dimensions dimensions;
-    char *name;
-    void *constant;
-};
 
 static aclTensorDesc *description_of(const aclTensorDesc *handle)
 {
@@ -88,7 +71,7 @@ aclTensorDesc *aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
     require_dimensions(&call, numDims, dims);
     void *handle = NULL;
     if (call.status == 0) {
-        aclTensorDesc initial = {.type = dataType, .format = format};
+        aclTensorDesc initial = {.type = dataType, .format = format, .storage_format = format};
         set_dimensions(&initial.dimensions, numDims, dims);
         handle = us_handle_new(HANDLE_TENSOR_DESCRIPTION, &initial, sizeof initial);
     }
@@ -277,19 +260,29 @@ aclError aclSetTensorOriginShape(aclTensorDesc *desc, int numDims, const int64_t
     return set_dimensions_of("aclSetTensorOriginShape", desc, numDims, dims, true);
 }
 
-static aclError set_format_of(const char *function, aclTensorDesc *desc, aclFormat format, bool keep)
+static aclError set_format_of(const char *function, aclTensorDesc *desc, aclFormat format, bool of_storage)
 {
     Call call = us_call_begin(function);
     aclTensorDesc *description = require_description(&call, "desc", desc);
-    if (call.status == 0 && keep) {
-        description->format = format;
+    if (call.status == 0) {
+        *(of_storage ? &description->storage_format : &description->format) = format;
     }
     return acl_end(&call);
 }
 
 aclError aclSetTensorOriginFormat(aclTensorDesc *desc, aclFormat format)
 {
-    return set_format_of("aclSetTensorOriginFormat", desc, format, true);
+    return set_format_of("aclSetTensorOriginFormat", desc, format, false);
+}
+
+aclError aclSetTensorFormat(aclTensorDesc *desc, aclFormat format)
+{
+    return set_format_of("aclSetTensorFormat", desc, format, true);
+}
+
+aclError aclSetTensorStorageFormat(aclTensorDesc *desc, aclFormat format)
+{
+    return set_format_of("aclSetTensorStorageFormat", desc, format, true);
 }
 
 aclError aclSetTensorConst(aclTensorDesc *desc, void *dataBuffer, size_t length)
@@ -304,6 +297,7 @@ aclError aclSetTensorConst(aclTensorDesc *desc, void *dataBuffer, size_t length)
         memcpy(copy, dataBuffer, length);
         free(description->constant);
         description->constant = copy;
+        description->constant_size = length;
     }
     return acl_end(&call);
 }
@@ -320,22 +314,15 @@ aclError aclSetTensorStorageShape(aclTensorDesc *desc, int numDims, const int64_
     return set_dimensions_of("aclSetTensorStorageShape", desc, numDims, dims, false);
 }
 
-aclError aclSetTensorFormat(aclTensorDesc *desc, aclFormat format)
-{
-    return set_format_of("aclSetTensorFormat", desc, format, false);
-}
-
-aclError aclSetTensorStorageFormat(aclTensorDesc *desc, aclFormat format)
-{
-    return set_format_of("aclSetTensorStorageFormat", desc, format, false);
-}
-
 aclError aclSetTensorPlaceMent(aclTensorDesc *desc, aclMemType memType)
 {
     Call call = us_call_begin("aclSetTensorPlaceMent");
-    require_description(&call, "desc", desc);
+    aclTensorDesc *description = require_description(&call, "desc", desc);
     us_require(&call, (int)memType >= ACL_MEMTYPE_DEVICE && (int)memType <= ACL_MEMTYPE_HOST_COMPILE_INDEPENDENT,
                "memType", "range", ACL_ERROR_INVALID_PARAM, "memType is %d; it must be 0 to 2", (int)memType);
+    if (call.status == 0) {
+        description->memory_type = memType;
+    }
     return acl_end(&call);
 }
 

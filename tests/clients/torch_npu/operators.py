@@ -9,7 +9,7 @@ has one, backward, in a process that is replaced when it ends or hangs. Outcomes
     differs       some number, shape or type does not
     refused       one of our functions refused the call; the sentence is shown
     type          the vendor's page of the function that the adapter calls does not list the type
-    missing       the adapter looked for an aclnn function that is not emulated
+    missing       the adapter looked for an aclnn function, or ran an operator by name, that is not emulated
     fallback      the adapter computed it on the CPU
     adapter       the adapter itself does not support the call
 """
@@ -46,7 +46,7 @@ KNOWN = {  # why some differ
     "addcmul": ROUNDED, "erf": ROUNDED,
     "nn.functional.linear_cross_entropy.chunked": ROUNDED, "nn.functional.linear_cross_entropy.chunked_none": ROUNDED,
 }  # fmt: skip
-FAULT = re.compile(r"50701\d")  # a device fault: nothing after it in this process counts
+FAULT = re.compile(r"by name|50701\d")  # a device fault: nothing after it in this process counts
 MISSING = re.compile(r"looked for (aclnn\w+)")
 
 
@@ -222,8 +222,10 @@ def outcome_of_exception(error: Exception) -> tuple[str, str]:
     text = str(error)
     if isinstance(error, Adapters):
         return "adapter", text
-    if "Acl op is disabled" in text:
-        return "missing", ""
+    if named := re.search(r"operator (\w+) by name is not emulated", text):
+        return "missing", named[0]
+    if ours := re.search(r"OPS function error: .*?\w+\(\w+\): ([^\n]+)", text, re.S):
+        return "refused", f"by name: {ours[1]}"[:200]
     if absent := re.search(r"(aclnn\w+) or aclnn\w+ not in libopapi", text):
         return "missing", absent[1]
     text = text.split("[ERROR]")[0] if "AclNN" not in text else text

@@ -21,6 +21,7 @@ import torch
 from torch import distributed, nn
 from torch.nn import functional
 
+from tests.clients.torch_npu import by_name  # noqa: F401 - its operators join those of serving
 from tests.clients.torch_npu.serving import OPERATORS
 
 PROGRAMS = dict(OPERATORS)
@@ -218,27 +219,46 @@ for name in OPTIMIZERS:
     program(train_with(name))
 
 
+class Reader(nn.Module):
+    """Says which digit an image shows: its rows are the steps of a network, of whose output and states `chosen` takes some."""
+
+    def __init__(self, network, width: int, chosen):
+        super().__init__()
+        self.network, self.head, self.chosen = network, nn.Linear(width, 10), chosen
+
+    def forward(self, rows):
+        return self.head(self.chosen(*self.network(rows)))
+
+
 @program
 def recurrent(device):
     """An LSTM of which only the last state is used, then only the output; a GRU. Rows of an image are the steps."""
     images, labels = digits(128)
     batches, found = batches_on(device, images, labels), []
-
-    class Reader(nn.Module):
-        def __init__(self, network, chosen):
-            super().__init__()
-            self.network, self.head, self.chosen = network, nn.Linear(16, 10), chosen
-
-        def forward(self, rows):
-            return self.head(self.chosen(*self.network(rows)))
-
     torch.manual_seed(9)
     for network, chosen in [(nn.LSTM(8, 16, batch_first=True), lambda output, states: states[0][-1]),
                             (nn.LSTM(8, 16, batch_first=True), lambda output, states: output.mean(1)),
                             (nn.GRU(8, 16, num_layers=2, batch_first=True), lambda output, states: output[:, -1])]:  # fmt: skip
-        model = Reader(network, chosen).to(device)
+        model = Reader(network, 16, chosen).to(device)
         found += train(model, torch.optim.SGD(model.parameters(), lr=0.5), batches, classification, 6)
     return found
+
+
+@program
+def recurrent_layers(device):
+    """What the adapter runs by name: LSTMs of several layers, of two directions, without bias, of one step."""
+    torch.manual_seed(6)
+    batches, found = batches_on(device, *digits(96), 48), []
+    for network, width in ((nn.LSTM(8, 12, 2, batch_first=True), 12), (nn.LSTM(8, 6, 2, bidirectional=True, batch_first=True), 12),
+                           (nn.LSTM(8, 5, bias=False, batch_first=True), 5)):  # fmt: skip
+        model = Reader(network, width, lambda output, states: output.mean(1) + states[0][-1].repeat(1, output.shape[2] // states[0].shape[2]))
+        model = model.to(device)
+        found += train(model, torch.optim.SGD(model.parameters(), 0.5), batches, classification, 4)
+    cell, states = nn.LSTMCell(8, 7).to(device), None
+    for row in batches[0][0].unbind(1)[:3]:
+        states = cell(row, states)
+    (states[0] * states[1]).sum().backward()
+    return found + numbers(states[0]) + sum((numbers(one.grad) for one in cell.parameters()), [])
 
 
 @program
@@ -439,6 +459,15 @@ def many_streams(device):
             before = stream.record_event()
     before.synchronize()
     return numbers(total)
+
+
+@program
+def copies_between_devices(device):
+    """Turned, and in parts; of another type, where that is changed first: the adapter's own cast does not wait for the copy."""
+    other = "cpu" if device == "cpu" else "npu:1"
+    x = torch.arange(12.0).reshape(3, 4).to(device)
+    copies = (x.t().to(other), x.half().t().to(other), x[:, 1::2].to(other), x.int().to(other))
+    return sum(map(numbers, copies), [])
 
 
 @program
