@@ -27,7 +27,8 @@ static bool is_in_danger(const Reading *all, int32_t i)
     return false;
 }
 
-static bool reads(const Reading *all, int32_t i, const char *begin, const char *end, const char **first, const char **last)
+static bool reads(const Reading *all, int32_t i, const char *begin, const char *end, const char **first,
+                  const char **last)
 {
     return all->access[i] == VIEW_READ && us_view_reach(&all->views[i], first, last) && *first < end && begin < *last;
 }
@@ -45,10 +46,11 @@ static char *move_together(const Reading *all, int32_t i)
         }
     }
     const size_t size = (size_t)(end - begin), beside = (uintptr_t)begin % _Alignof(max_align_t);
-    char *memory = malloc(beside + size), *copy = memory + beside;
+    char *memory = malloc(beside + size);
     if (memory == NULL) {
         return NULL;
     }
+    char *copy = memory + beside; /* aligned as what it is of */
     memcpy(copy, begin, size);
     for (int32_t k = 0; k < all->count; k++) {
         if (reads(all, k, begin, end, &first, &last)) {
@@ -62,7 +64,7 @@ bool us_trusted_begin(Trusted *trusted, int32_t count, View *views, const ViewAc
 {
     const Reading all = {count, views, access};
     int32_t places[TRUSTED_LIMIT], found = 0;
-    *trusted = (Trusted){{NULL}};
+    trusted->count = 0;
     for (int32_t i = 0; i < count; i++) {
         if (is_trusted(&all, i)) {
             if (found == TRUSTED_LIMIT) {
@@ -73,10 +75,11 @@ bool us_trusted_begin(Trusted *trusted, int32_t count, View *views, const ViewAc
     }
     for (int32_t k = 0; k < found; k++) {
         if (is_in_danger(&all, places[k])) {
-            trusted->copies[k] = move_together(&all, places[k]);
-            if (trusted->copies[k] == NULL) {
+            char *copy = move_together(&all, places[k]);
+            if (copy == NULL) {
                 return false;
             }
+            trusted->copies[trusted->count++] = copy;
         }
     }
     return true;
@@ -84,7 +87,7 @@ bool us_trusted_begin(Trusted *trusted, int32_t count, View *views, const ViewAc
 
 void us_trusted_end(Trusted *trusted)
 {
-    for (int32_t k = 0; k < TRUSTED_LIMIT; k++) {
+    for (int32_t k = 0; k < trusted->count; k++) {
         free(trusted->copies[k]);
     }
 }

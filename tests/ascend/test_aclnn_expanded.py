@@ -1,5 +1,5 @@
-"""Inputs that are expanded along an axis: every operator of the pages gives the bits that it gives for tensors which hold the same
-numbers one by one."""
+"""Inputs that are expanded along an axis: every operator of the pages gives the bits that it gives for tensors which
+hold the same numbers one by one."""
 
 import dataclasses
 
@@ -27,7 +27,8 @@ class Expanded(pages.Shaped):
             return support.Tensor(kind, stored=whole.ravel(), shape=self.shape, storage=[whole.size], code=code)
         strides = support.row_major(one)
         strides[self.axis] = 0
-        return support.Tensor(kind, stored=stored.ravel(), shape=self.shape, strides=strides, storage=[stored.size], code=code)
+        return support.Tensor(kind, stored=stored.ravel(), shape=self.shape, strides=strides, storage=[stored.size],
+                              code=code)  # fmt: skip
 
 
 def expandable(entry, arguments):

@@ -1,4 +1,5 @@
-"""Integers in the memory of an output: what a kernel has found good stays so, and results are those of tensors that lie apart."""
+"""Integers in the memory of an output: what a kernel has found good stays so, and results are those of tensors that lie
+apart."""
 
 import numpy as np
 import pytest
@@ -25,16 +26,17 @@ def test_indices_that_lie_in_what_is_updated():
     expected = data.values()
     for entry, start in enumerate(starts):
         expected[entry, start] = updates[entry]
-    np.testing.assert_array_equal(call("InplaceScatterUpdate", data=data, indices=indices, updates=tensor(updates, "I32"),
-                                       axis=-2), expected)  # fmt: skip
+    found = call("InplaceScatterUpdate", data=data, indices=indices, updates=tensor(updates, "I32"), axis=-2)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_views_that_a_plan_makes_of_one_operand():
     """They move together."""
     a, b, out = whole((2, 7, 8), 1), whole((2, 8, 8), 2), empty((7, 8), "BF16")
     rows, columns = rounded(random(3).uniform(0.5, 2, (2, 7)), "F32"), rounded(random(4).uniform(0.5, 2, 8), "BF16")
-    found = call("QuantMatmulReduceSumWeightNz", x1=in_memory_of(out, a, "I8"), x2=blocked(b, "I8"), x1Scale=tensor(rows),
-                 x2Scale=tensor(columns, "BF16"), yScale=None, x1Offset=None, x2Offset=None, yOffset=None, bias=None,
-                 transposeX1=False, transposeX2=False, groupSize=0, dims=[0], keepDims=False, out=out)  # fmt: skip
+    found = call("QuantMatmulReduceSumWeightNz", x1=in_memory_of(out, a, "I8"), x2=blocked(b, "I8"),
+                 x1Scale=tensor(rows), x2Scale=tensor(columns, "BF16"), yScale=None, x1Offset=None, x2Offset=None,
+                 yOffset=None, bias=None, transposeX1=False, transposeX2=False, groupSize=0, dims=[0], keepDims=False,
+                 out=out)  # fmt: skip
     expected = sum((a[i] @ b[i]) * columns * rows[i][:, None] for i in range(2))
     np.testing.assert_array_equal(found, rounded(expected, "BF16"))

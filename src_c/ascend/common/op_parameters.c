@@ -37,8 +37,8 @@ static void *take(OpCall *op, size_t size)
 
 /* ---- tensors ---- */
 
-/* Strides that no memory has become smaller ones that none has either: then a size times a stride is a number of bytes that
- * 64 bits hold. The check of the view takes those that were given. */
+/* Strides that no memory has become smaller ones that none has either: then a size times a stride is a number of bytes
+ * that 64 bits hold. The check of the view takes those that were given. */
 static void tame_strides(View *view)
 {
     static const int64_t FAR = (int64_t)1 << 56; /* elements */
