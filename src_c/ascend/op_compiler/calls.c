@@ -41,12 +41,13 @@ aclTensor *call_view(AclnnCall *call, bool input, int32_t index, const View *vie
 {
     Named *named = call->named;
     const View *whole = input ? &named->inputs[index] : &named->outputs[index];
-    int64_t lowest = 0, highest = 0;
     if (call_refused(call)) {
         return NULL;
     }
     const int64_t elements = us_view_elements(whole);
-    const bool inside = us_view_extent(view, &lowest, &highest) && offset >= -lowest && offset < elements - highest;
+    int64_t lowest, highest, first, last; /* the arithmetic may overflow: strides are the program's */
+    const bool inside = us_view_extent(view, &lowest, &highest) && !__builtin_add_overflow(offset, lowest, &first) &&
+                        !__builtin_add_overflow(offset, highest, &last) && first >= 0 && last < elements;
     us_require(&named->call, inside || us_view_is_empty(view), input ? "inputDesc" : "outputDesc", "reach",
                ACL_ERROR_INVALID_PARAM, "%s would leave the elements of %s %d", named->type, input ? "input" : "output",
                (int)index);

@@ -1,4 +1,21 @@
 /* The names of the operators, and what runs them. */
+#include "ascend/op_compiler/named.h"
+
+#include <string.h>
+
+static const NamedEntry KERNELS[] = {
+    {.type = "DynamicRNN", .plan = named_dynamic_rnn},
+    {.type = "DynamicRNNGrad", .plan = named_dynamic_rnn_grad},
+    {.type = "DynamicRNNV2", .plan = named_dynamic_rnn_v2},
+    {.type = "DynamicRNNV2Grad", .plan = named_dynamic_rnn_v2_grad},
+};
+
+#ifdef SOME_PAGES /* a build of some aclnn functions only */
+
+static const NamedEntry FUNCTIONS[1];
+
+#else
+
 #include "aclnnop/aclnn_abs.h"
 #include "aclnnop/aclnn_acos.h"
 #include "aclnnop/aclnn_acosh.h"
@@ -41,16 +58,11 @@
 #include "aclnnop/aclnn_sqrt.h"
 #include "aclnnop/aclnn_tan.h"
 #include "aclnnop/aclnn_tanh.h"
-#include "ascend/op_compiler/calls.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define UNARY(name, function) {.type = name, .plan = named_unary, .unary = function##GetWorkspaceSize, .run = function}
 #define BINARY(name, function) {.type = name, .plan = named_binary, .binary = function##GetWorkspaceSize, .run = function}
 
-/* In the order of strcmp. */
-static const NamedEntry OPERATORS[] = {
+static const NamedEntry FUNCTIONS[] = {
     UNARY("Abs", aclnnAbs),
     UNARY("Acos", aclnnAcos),
     UNARY("Acosh", aclnnAcosh),
@@ -81,10 +93,6 @@ static const NamedEntry OPERATORS[] = {
     {.type = "Conv3DTranspose", .plan = named_conv_3d_transpose},
     UNARY("Cos", aclnnCos),
     UNARY("Cosh", aclnnCosh),
-    {.type = "DynamicRNN", .plan = named_dynamic_rnn},
-    {.type = "DynamicRNNGrad", .plan = named_dynamic_rnn_grad},
-    {.type = "DynamicRNNV2", .plan = named_dynamic_rnn_v2},
-    {.type = "DynamicRNNV2Grad", .plan = named_dynamic_rnn_v2_grad},
     BINARY("Equal", aclnnEqTensor),
     UNARY("Erf", aclnnErf),
     UNARY("Erfc", aclnnErfc),
@@ -147,12 +155,20 @@ static const NamedEntry OPERATORS[] = {
     {.type = "ViewCopy", .plan = named_view_copy},
 };
 
-static int compare(const void *type, const void *entry)
+#endif
+
+static const NamedEntry *find(const char *type, const NamedEntry *entries, size_t count)
 {
-    return strcmp(type, ((const NamedEntry *)entry)->type);
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].type != NULL && strcmp(entries[i].type, type) == 0) {
+            return &entries[i];
+        }
+    }
+    return NULL;
 }
 
 const NamedEntry *named_entry(const char *type)
 {
-    return bsearch(type, OPERATORS, sizeof OPERATORS / sizeof *OPERATORS, sizeof *OPERATORS, compare);
+    const NamedEntry *kernel = find(type, KERNELS, sizeof KERNELS / sizeof *KERNELS);
+    return kernel != NULL ? kernel : find(type, FUNCTIONS, sizeof FUNCTIONS / sizeof *FUNCTIONS);
 }
