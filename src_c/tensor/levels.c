@@ -30,22 +30,40 @@ static unsigned amd_family(void)
     return 0;
 }
 
+enum { ZEN_4 = 0x19, ZEN_5 = 0x1a };
+
 static bool finds_rows(void)
 {
-    enum { ZEN_4 = 0x19 };
     const unsigned family = amd_family();
     return family != 0 && family <= ZEN_4;
 }
 
+static bool divides_fast(void)
+{
+    return amd_family() >= ZEN_5;
+}
+
+/* What is looked up once. known: 2: yes; 1: no; 0: not looked up yet. */
+static bool is_known_to(_Atomic int *known, bool (*look_up)(void))
+{
+    int answer = atomic_load_explicit(known, memory_order_relaxed);
+    if (answer == 0) {
+        answer = look_up() ? 2 : 1;
+        atomic_store_explicit(known, answer, memory_order_relaxed);
+    }
+    return answer == 2;
+}
+
 int64_t us_fetch_ahead(int64_t bytes)
 {
-    static _Atomic int known; /* 2: finds rows by itself; 1: does not; 0: not looked up yet */
-    int answer = atomic_load_explicit(&known, memory_order_relaxed);
-    if (answer == 0) {
-        answer = finds_rows() ? 2 : 1;
-        atomic_store_explicit(&known, answer, memory_order_relaxed);
-    }
-    return answer == 2 ? 0 : bytes;
+    static _Atomic int known;
+    return is_known_to(&known, finds_rows) ? 0 : bytes;
+}
+
+bool us_divides_fast(void)
+{
+    static _Atomic int known;
+    return is_known_to(&known, divides_fast);
 }
 
 bool us_fetches_columns(void)

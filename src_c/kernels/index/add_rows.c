@@ -13,7 +13,7 @@
 
 /* Elements of a row that are added at a time: in registers, where there are COLUMNS or more, or in memory. Rows are sorted
  * by target with a number for each target where no more than COUNTED of these come on one row. */
-enum { COLUMNS = 64, TILE = 512, PIECE_ROWS = 1024, AHEAD = 16 /* rows */, COUNTED = 4 };
+enum { COLUMNS = 64, TILE = 512, PIECE_ROWS = 1024, AHEAD = 32 /* rows */, COUNTED = 4 };
 
 typedef struct Addition {
     const RowSum *sum;

@@ -23,9 +23,9 @@ typedef struct Averages {
     const char *dy;
     char *dx;
     int64_t images, channels, in[2], out[2];
-    Span *windows;  /* of every column of dx: those that hold it */
+    Span *windows[2]; /* of every row and column of dx: those that hold it */
     double *counts; /* the columns of every window of a row that count */
-    int64_t rows_per_piece, slots; /* slots: rows of windows that a row of dx needs */
+    int64_t rows_per_piece, slots; /* slots: a power of 2, as many as a row of dx needs rows of windows */
     int64_t room;   /* of a row of dx in the compute type */
     bool alike;     /* what is divided by is the same for all windows */
     atomic_bool out_of_memory;
@@ -83,13 +83,17 @@ static void prepare(Averages *work)
 {
     const Pooling *pooling = work->pooling;
     work->alike = pooling->mode == POOLING_AVERAGE || pooling->divide_by != 0;
-    for (int64_t x = 0; x < work->in[1]; x++) {
-        work->windows[x] = windows_at(work, 1, x);
+    for (int axis = 0; axis < 2; axis++) {
+        for (int64_t place = 0; place < work->in[axis]; place++) {
+            work->windows[axis][place] = windows_at(work, axis, place);
+        }
     }
     for (int64_t o = 0; o < work->out[1]; o++) {
         work->counts[o] = (double)counted(work, 1, o);
     }
-    work->slots = smaller((pooling->window[1] - 1) / pooling->stride[1] + 1, work->out[0]);
+    const int64_t rows = smaller((pooling->window[1] - 1) / pooling->stride[1] + 1, work->out[0]);
+    for (work->slots = 1; work->slots < rows; work->slots *= 2) {
+    }
     const int64_t row = work->in[1] * work->channels;
     work->room = (larger(row, work->out[1] * work->channels) + LANES - 1) / LANES * LANES;
     work->rows_per_piece = PIECE_ELEMENTS / row + 1;
@@ -106,13 +110,16 @@ KernelStatus us_average_gradient(const View *dy, const View *dx, const Pooling *
     const View written = us_view_contiguous(dx->data, dx->dtype, 1, &elements);
     Detached detached; /* windows read neighbours of what is written, so the same view is copied, too */
     KernelStatus status = us_detach(&detached, 1, dy, 1, &written);
-    const size_t windows = us_scratch_bytes(work.in[1], sizeof *work.windows);
-    char *memory = us_scratch_take(windows + us_scratch_bytes(work.out[1], sizeof *work.counts));
+    const size_t of_rows = us_scratch_bytes(work.in[0], sizeof(Span));
+    const size_t of_columns = us_scratch_bytes(work.in[1], sizeof(Span));
+    const size_t counts = us_scratch_bytes(work.out[1], sizeof *work.counts);
+    char *memory = us_scratch_take(of_rows + of_columns + counts), *cursor = memory;
     status = status == KERNEL_OK && memory == NULL ? KERNEL_NO_MEMORY : status;
     if (status == KERNEL_OK) {
         work.dy = detached.inputs[0].data;
-        work.windows = (Span *)(void *)memory;
-        work.counts = (double *)(void *)(memory + windows);
+        work.windows[0] = us_scratch_part(&cursor, of_rows);
+        work.windows[1] = us_scratch_part(&cursor, of_columns);
+        work.counts = us_scratch_part(&cursor, counts);
         prepare(&work);
         const int64_t rows = work.images * work.in[0];
         run_pieces((rows + work.rows_per_piece - 1) / work.rows_per_piece, elements, bodies[dx->dtype], &work);

@@ -73,12 +73,16 @@ US_ALWAYS_INLINE void point_on_circle(uint32_t word, float *cosine, float *sine)
     *sine = bits_float(float_bits(is_across ? run : rise) ^ (quarters & 2) << 30);
 }
 
-/* Box and Muller: two uniform numbers, of which the first is not 0, make two normal ones. */
+/* Box and Muller: two uniform numbers, of which the first is not 0, make two normal ones. In two loops: of one long one a
+ * processor holds too few elements at a time to have work while each waits for its next step. */
 static void normal_floats(const uint32_t *words, float *values)
 {
     for (int i = 0; i < HALF; i++) {
         const float unit = (float)(int32_t)(words[i] >> 1) * 0x1p-31f + 0x1p-32f;
-        const float radius = sqrt_float(-2 * log_float(unit));
+        values[i] = sqrt_float(-2 * log_of_normal_float(unit));
+    }
+    for (int i = 0; i < HALF; i++) {
+        const float radius = values[i];
         float cosine, sine;
         point_on_circle(words[HALF + i], &cosine, &sine);
         values[i] = radius * cosine;
@@ -91,7 +95,7 @@ static void normal_doubles(const uint32_t *words, double *values)
     for (int i = 0; i < QUARTER; i++) {
         const double unit = unit_double(words[i], words[QUARTER + i]) + 0x1p-54;
         const double turns = 2 * unit_double(words[HALF + i], words[HALF + QUARTER + i]);
-        const double radius = sqrt_double(-2 * log_double(unit));
+        const double radius = sqrt_double(-2 * log_of_normal_double(unit));
         values[i] = radius * cos_pi_double(turns);
         values[QUARTER + i] = radius * sin_pi_double(turns);
     }
@@ -196,7 +200,7 @@ static void draw_normal(const Work *work, const uint32_t *words, int64_t begin, 
 static void exponential_floats(double rate, const uint32_t *words, float *values)
 {
     for (int i = 0; i < WORDS; i++) {
-        values[i] = (float)((double)-log_float(((float)(int32_t)(words[i] >> 9) + 0.5f) * 0x1p-23f) / rate);
+        values[i] = (float)((double)-log_of_normal_float(((float)(int32_t)(words[i] >> 9) + 0.5f) * 0x1p-23f) / rate);
     }
 }
 

@@ -120,6 +120,49 @@ static Block block_of(const ResizeWork *work, int64_t piece)
     return block;
 }
 
+/* Arrays that are smaller together stay in a cache that is near enough. */
+enum { FAR_BYTES = 4 << 20 };
+
+/* What the next piece reads of an array, which most often lies behind what this one does, in a part for each row. */
+typedef struct Next {
+    const char *from;
+    int64_t part, left; /* bytes: of a row; to the end of the array */
+} Next;
+
+typedef struct NextOfBlock {
+    Next slopes, image;
+} NextOfBlock;
+
+static NextOfBlock next_of(const ResizeWork *work, const Block *block)
+{
+    const ResizeGradient *g = work->gradient;
+    const Sources *axis = &work->axes[0];
+    const int64_t size = (int64_t)us_dtype_size(g->dtype), images = g->batch * g->channels * size;
+    const int64_t place = block->step * size, slopes_row = g->slopes_size[1] * place, image_row = g->image_size[1] * place;
+    const int64_t behind = axis->begin[block->first_row + block->rows];
+    const int64_t rows = behind > 0 ? axis->sources[behind - 1].place + 1 : 0;
+    const char *const slopes = block->slopes + rows * slopes_row, *const image = block->image + block->rows * image_row;
+    const int64_t slopes_end = images * g->slopes_size[0] * g->slopes_size[1];
+    const int64_t image_end = images * g->image_size[0] * g->image_size[1];
+    if (block->channels != block->step || slopes_end + image_end < FAR_BYTES) {
+        return (NextOfBlock){{slopes, 0, 0}, {image, 0, 0}};
+    }
+    const int64_t part = work->held_rows * slopes_row / block->rows;
+    return (NextOfBlock){{slopes, part, (const char *)g->slopes + slopes_end - slopes},
+                         {image, image_row, (const char *)g->image + image_end - image}};
+}
+
+US_ALWAYS_INLINE void fetch_part(Next *next)
+{
+    const int64_t bytes = next->part < next->left ? next->part : next->left;
+    const char *const end = next->from + bytes;
+    for (const char *line = next->from; line < end; line += CACHE_LINE_BYTES) {
+        __builtin_prefetch(line);
+    }
+    next->from = end;
+    next->left -= bytes;
+}
+
 #define LOOPS "kernels/resample/resize_columns.inc"
 #include "kernels/registers.inc"
 

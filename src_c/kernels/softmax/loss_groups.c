@@ -9,7 +9,7 @@
 /* Elements of the rows that are handled at once; bytes of a vector; parts of a maximum. */
 enum { GROUP_ELEMENTS = 1024, VECTOR_BYTES = 64, PARTS = 16 };
 
-/* Where the next rows lie; they are fetched while powers are computed. */
+/* Where the next rows lie; they are fetched while powers and losses are computed. */
 typedef struct Next {
     const char *read[2], *written[2];
     int64_t size, count; /* of an element; how many there are */
@@ -17,50 +17,24 @@ typedef struct Next {
 
 /* The rows as float32. */
 typedef struct Group {
-    const float *x, *labels;
+    const float *x, *labels, *tops;
     float *probabilities, *gradients;
     Next next;
 } Group;
 
-US_ALWAYS_INLINE void fetch_next(const Next *next, int64_t first, int64_t count)
+/* What is read, or, `writes`, what is written: half of it each in two loops, as much as a core can wait for. */
+US_ALWAYS_INLINE void fetch_next(const Next *next, int64_t first, int64_t count, bool writes)
 {
     const int64_t end = (first + count < next->count ? first + count : next->count) * next->size;
     for (int64_t byte = first * next->size; byte < end; byte += CACHE_LINE_BYTES) {
         for (int k = 0; k < 2; k++) {
-            __builtin_prefetch((const void *)((uintptr_t)next->read[k] + (uintptr_t)byte), 0);
-            __builtin_prefetch((const void *)((uintptr_t)next->written[k] + (uintptr_t)byte), 1);
+            if (writes) {
+                __builtin_prefetch((const void *)((uintptr_t)next->written[k] + (uintptr_t)byte), 1);
+            } else {
+                __builtin_prefetch((const void *)((uintptr_t)next->read[k] + (uintptr_t)byte), 0);
+            }
         }
     }
-}
-
-US_ALWAYS_INLINE float larger(float a, float b)
-{
-    return b > a ? b : a;
-}
-
-US_ALWAYS_INLINE float largest_of(const float *x, int64_t count)
-{
-    float tops[PARTS];
-    for (int k = 0; k < PARTS; k++) {
-        tops[k] = -INFINITY;
-    }
-    int64_t i = 0;
-    for (; i + PARTS <= count; i += PARTS) {
-#pragma GCC unroll 1
-        for (int k = 0; k < PARTS; k++) {
-            tops[k] = larger(tops[k], x[i + k]);
-        }
-    }
-    for (; i < count; i++) {
-        tops[0] = larger(tops[0], x[i]);
-    }
-    for (int k = 0; k < PARTS / 2; k++) {
-        tops[k] = larger(tops[k], tops[k + PARTS / 2]);
-    }
-    for (int k = 0; k < PARTS / 4; k++) {
-        tops[k] = larger(tops[k], tops[k + PARTS / 4]);
-    }
-    return larger(larger(tops[0], tops[2]), larger(tops[1], tops[3]));
 }
 
 /* e^x for x <= 0 and NaN with a relative error below 2^-37, enough where the result is rounded to float32: a fit of
@@ -88,6 +62,52 @@ US_ALWAYS_INLINE float power_of_float(float x)
 #define LOOPS "kernels/softmax/loss_groups.inc"
 #include "kernels/registers.inc"
 
+/* ---- the largest of every row ---- */
+
+enum { MAXIMA = PARTS / LANES_OF_float };
+
+US_ALWAYS_INLINE Vector_float larger(Vector_float a, Vector_float b)
+{
+    const Places_float is_larger = b > a;
+    return (Vector_float)((is_larger & (Places_float)b) | (~is_larger & (Places_float)a));
+}
+
+/* A NaN is not the largest. Which maximum sees an element does not change the result. */
+US_ALWAYS_INLINE float largest_of(const float *x, int64_t count)
+{
+    Vector_float tops[MAXIMA];
+    int64_t i = 0;
+#pragma GCC unroll 4
+    for (int v = 0; v < MAXIMA; v++) {
+        tops[v] = (Vector_float){0} - INFINITY;
+    }
+    for (; i + PARTS <= count; i += PARTS) {
+#pragma GCC unroll 4
+        for (int v = 0; v < MAXIMA; v++) {
+            tops[v] = larger(tops[v], *(const Vector_float *)(x + i + v * LANES_OF_float));
+        }
+    }
+#pragma GCC unroll 4
+    for (int v = 1; v < MAXIMA; v++) {
+        tops[0] = larger(tops[0], tops[v]);
+    }
+    tops[0] = LANES_OF_float > 8 ? larger(tops[0], across_float(tops[0], 8)) : tops[0];
+    tops[0] = LANES_OF_float > 4 ? larger(tops[0], across_float(tops[0], 4)) : tops[0];
+    tops[0] = larger(tops[0], across_float(tops[0], 2));
+    float top = larger(tops[0], across_float(tops[0], 1))[0];
+    for (; i < count; i++) {
+        top = x[i] > top ? x[i] : top;
+    }
+    return top;
+}
+
+static void find_tops(const float *x, int64_t rows, int64_t classes, float *tops)
+{
+    for (int64_t row = 0; row < rows; row++) {
+        tops[row] = largest_of(x + row * classes, classes);
+    }
+}
+
 int64_t us_group_rows(const RowLosses *work)
 {
     const bool is_known = work->dtype == DTYPE_FLOAT32 || work->dtype == DTYPE_FLOAT16;
@@ -102,9 +122,9 @@ static void *element(const void *data, DType dtype, int64_t index)
 
 void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double *losses)
 {
-    float tiles[4][GROUP_ELEMENTS];
+    float tiles[4][GROUP_ELEMENTS], tops[GROUP_ELEMENTS];
     const int64_t at = first * work->classes, count = rows * work->classes;
-    Group group = {tiles[0], tiles[1], tiles[2], tiles[3], {.size = (int64_t)us_dtype_size(work->dtype)}};
+    Group group = {tiles[0], tiles[1], tops, tiles[2], tiles[3], {.size = (int64_t)us_dtype_size(work->dtype)}};
     group.next.count = work->outer * work->classes - at - count;
     group.next.read[0] = element(work->logits, work->dtype, at + count);
     group.next.read[1] = element(work->labels, work->dtype, at + count);
@@ -113,6 +133,7 @@ void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double 
     if (work->dtype == DTYPE_FLOAT16) {
         us_load_float(tiles[0], element(work->logits, work->dtype, at), work->dtype, 1, count);
         us_load_float(tiles[1], element(work->labels, work->dtype, at), work->dtype, 1, count);
+        find_tops(group.x, rows, work->classes, tops);
         run_group_float(&group, rows, work->classes, losses);
         if (work->probabilities) {
             us_store_float(element(work->probabilities, work->dtype, at), work->dtype, 1, tiles[2], count);
@@ -126,5 +147,6 @@ void us_group_losses(const RowLosses *work, int64_t first, int64_t rows, double 
     group.labels = (const float *)work->labels + at;
     group.probabilities = work->probabilities ? (float *)work->probabilities + at : tiles[2];
     group.gradients = work->gradients ? (float *)work->gradients + at : tiles[3];
+    find_tops(group.x, rows, work->classes, tops);
     run_group_double(&group, rows, work->classes, losses);
 }
