@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool reach(const View *view, const char **begin, const char **end)
+bool us_view_reach(const View *view, const char **begin, const char **end)
 {
     int64_t lowest, highest;
     if (us_view_is_absent(view) || us_view_is_empty(view) || !us_view_extent(view, &lowest, &highest)) {
@@ -23,14 +23,19 @@ static bool is_same(const View *a, const View *b)
 static bool shares_memory(const View *a, const View *b)
 {
     const char *a_begin, *a_end, *b_begin, *b_end;
-    return reach(a, &a_begin, &a_end) && reach(b, &b_begin, &b_end) && a_begin < b_end && b_begin < a_end;
+    return us_view_reach(a, &a_begin, &a_end) && us_view_reach(b, &b_begin, &b_end) && a_begin < b_end && b_begin < a_end;
+}
+
+bool us_views_collide(const View *a, const View *b)
+{
+    return !is_same(a, b) && shares_memory(a, b);
 }
 
 /* The view moved to other memory, gaps included: strides stay as they are. */
 static void *copy_of(View *view)
 {
     const char *begin = NULL, *end = NULL;
-    reach(view, &begin, &end);
+    us_view_reach(view, &begin, &end);
     char *copy = malloc((size_t)(end - begin));
     if (copy != NULL) {
         memcpy(copy, begin, (size_t)(end - begin));

@@ -18,4 +18,9 @@ KernelStatus us_detach(Detached *detached, int input_count, const View *inputs, 
 KernelStatus us_detach_same(Detached *detached, int input_count, const View *inputs, int output_count, const View *outputs);
 void us_detach_end(Detached *detached); /* also after a failure */
 
+/* The bytes that a view reaches; false: none. */
+bool us_view_reach(const View *view, const char **begin, const char **end);
+/* Whether they share memory and are not the very same view. */
+bool us_views_collide(const View *a, const View *b);
+
 #endif

@@ -3,6 +3,7 @@
 #include "device/check.h"
 #include "device/graph.h"
 #include "launch/blocks.h"
+#include "launch/trusted.h"
 #include "launch/view_check.h"
 #include "report/trace.h"
 #include "tensor/parallel.h"
@@ -297,6 +298,18 @@ static bool open_views(QueuedLaunch *launch, Explanation *why)
     return refused == count;
 }
 
+static KernelStatus run_kernel(const LaunchTask *task, View *views)
+{
+    if (task->kernel == NULL) {
+        return KERNEL_OK;
+    }
+    Trusted trusted;
+    const bool begun = us_trusted_begin(&trusted, task->view_count, views, task->access);
+    const KernelStatus status = begun ? task->kernel(views, task->attributes) : KERNEL_NO_MEMORY;
+    us_trusted_end(&trusted);
+    return status;
+}
+
 static DeviceFault run(void *argument, Explanation *why)
 {
     QueuedLaunch *launch = argument;
@@ -309,7 +322,7 @@ static DeviceFault run(void *argument, Explanation *why)
         return DEVICE_FAULT_ADDRESS;
     }
     launch->ran = true;
-    switch (task->kernel != NULL ? task->kernel(launch->views, task->attributes) : KERNEL_OK) {
+    switch (run_kernel(task, launch->views)) {
     case KERNEL_OK:
         break;
     case KERNEL_NO_MEMORY:

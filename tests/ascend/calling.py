@@ -39,6 +39,14 @@ def empty(shape, kind: str = "F32", layout: str = "row-major", format: str | Non
     return support.blank(pages.KINDS[kind], shape, strides=strides, offset=offset, format=code)
 
 
+def in_memory_of(output: Tensor, values, kind: str) -> Tensor:
+    """An input whose elements begin where those of an output lie."""
+    made = tensor(values, kind)
+    output.memory.write(made.bytes() + output.bytes()[len(made.bytes()) :])
+    support.ok(support.lib.aclSetRawTensorAddr(made.handle, output.memory.address))
+    return made
+
+
 def packed(values, kind: str, turned: bool = False) -> Tensor:
     """Integers of 4 bits, neighbours along the last axis in one byte (I4) or eight in an I32; `turned` gives the transposed
     view of the transposed storage."""

@@ -159,6 +159,18 @@ def test_backward(case):
             close(actual, expected, kind)
 
 
+def test_strides_beyond_all_sizes():
+    """Of one place along an axis, the stride may be any number."""
+    x, w, dy = drawn((2, 4, 16, 6), 1), drawn((6, 4, 3, 2), 2), drawn((2, 6, 1, 6), 3)
+    expected = gradients(dy, x, w, [99, 1], [(0, 0), (1, 0)], [1, 1], 1)
+    found = call("ConvolutionBackward", gradOutput=tensor(dy), input=tensor(x), weight=tensor(w), biasSizes=[6],
+                 stride=[2**62, 1], padding=[0, 0, 1, 0], dilation=[1, 1], transposed=False, outputPadding=[0, 0], groups=1,
+                 outputMask=[True, True, False], cubeMathType=3, gradInput=empty(x.shape), gradWeight=empty(w.shape),
+                 gradBias=None)  # fmt: skip
+    for actual, one in zip(found, expected):
+        close(actual, one, "F32")
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_backward_of_transposed(case):
     """x of the transposed one is y of the plain one: its gradient is a convolution, the weight's has both exchanged."""

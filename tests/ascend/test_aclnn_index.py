@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor
 from tests.conformance.ascend.pages import tensor_list
@@ -672,6 +672,8 @@ def test_bincount():
                      minlength=9, out=empty((9,), out_kind))  # fmt: skip
         np.testing.assert_array_equal(found, np.bincount(values, weights, 9))
     assert "index 2" in fault("Bincount", tensor([2], "I32"), None, 0, empty((2,), "I64"))
+    unknown = Tensor(pages.KINDS["F32"], [1.0], code=64 + pages.KINDS["F32"].code)  # the same bit modulo 64
+    assert refusal("Bincount", tensor([0], "I32"), unknown, 1, empty((1,))) == (161002, "aclnnBincount/weights/dtype")
 
 
 # ---- groups of rows ---------------------------------------------------------------------------------------------------------

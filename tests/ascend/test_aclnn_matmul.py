@@ -238,3 +238,11 @@ def test_an_adapter_that_is_not_there_is_a_fault():
         assert f"index 1 of 2 is {index}, which is not in 0 … 1" in calling.fault(
             "AddLora", half(2, 16), half(2, 16), half(2, 1, 16, 16), calling.tensor([0, index], "I32"), None, 0, 1.0, 0,
             16, calling.empty((2, 16), "F16"))  # fmt: skip
+
+
+def test_strides_that_no_memory_has():
+    """They are refused, and told as they were given."""
+    far = Tensor(support.F32, [1.0], shape=[3], strides=[2**62], storage=[1])
+    status, _, _ = support.plan("aclnnDot", far, tensor([1, 2, 3]), blank(support.F32, ()))
+    said = support.ffi.string(support.lib.aclGetRecentErrMsg()).decode()
+    assert status == 561103 and f"strides [{2**62}]" in said

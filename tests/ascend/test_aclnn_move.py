@@ -166,6 +166,16 @@ def test_triangles_far_beyond():
         run("Triu", "F32", {"self": values, "diagonal": diagonal}, {"out": values - lower})
 
 
+@pytest.mark.parametrize("strides", [(0, 0), (0, 1), (1, 0)], ids=str)
+def test_triangles_of_expanded_tensors(strides):
+    held = Tensor(pages.KINDS["F32"], numpy.arange(1.0, 5.0), shape=(3, 4), strides=strides, storage=[4])
+    for diagonal in (-1, 0, 1):
+        for name, triangle in (("Tril", numpy.tril), ("Triu", numpy.triu)):
+            out = support.blank(pages.KINDS["F32"], (3, 4))
+            support.run(f"aclnn{name}", held, diagonal, out)
+            numpy.testing.assert_array_equal(out.values(), triangle(held.values(), diagonal))
+
+
 def test_constant_pad_in_its_own_place():
     """A shift: more than is copied at a time."""
     values = numpy.arange(3.0 * 100_000).reshape(3, 100_000)

@@ -186,6 +186,19 @@ def test_rms_norm(kind, shape, dims):
         near(dgamma, (dy * x * rstd).sum(tuple(range(len(shape) - dims))), "F32", 16)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("line", [4, 300])
+def test_root_mean_square_of_what_is_infinite(line, layout):
+    x = np.ones((600, line))
+    x[5, 1] = np.inf
+    y, rstd = call("RmsNorm", x=tensor(x, "F32", layout), gamma=tensor(np.ones(line)), epsilon=0.0, yOut=empty(x.shape),
+                   rstdOut=empty((600, 1)))  # fmt: skip
+    expected = x.copy()
+    expected[5] = np.where(np.isinf(x[5]), np.nan, 0)  # divided by infinity
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(rstd.ravel(), np.arange(600) != 5)
+
+
 def test_gemma_rms_norm_of_no_elements():
     y, rstd = call("GemmaRmsNorm", x=empty((2, 0)), gamma=empty((0,)), epsilon=1e-6, yOut=empty((2, 0)),
                    rstdOut=empty((2, 1)))  # fmt: skip

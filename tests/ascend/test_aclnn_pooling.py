@@ -467,3 +467,11 @@ def test_windows_that_do_not_fit(kernel, size):
         out = Tensor(pages.KINDS["F32"], np.zeros(4), shape=[1, 1, *sizes], strides=[1, 1, 1, 1], storage=[4])
         assert refusal("AvgPool2d", tensor(np.zeros((1, 1, 2, 2))), *arrays, False, True, 0, 0, out) == (
             161002, f"aclnnAvgPool2d/out/{rule}")  # fmt: skip
+
+
+def test_a_stride_beyond_all_sizes():
+    """Of one window along an axis, the stride may be any number."""
+    x = drawn((2, 3, 96, 5), 1)
+    found = call("AvgPool2d", self=tensor(x), kernelSize=[3, 2], strides=[2**63 - 2], paddings=[1, 0], ceilMode=False,
+                 countIncludePad=False, divisorOverride=0, cubeMathType=0, out=empty((2, 3, 1, 1)))  # fmt: skip
+    np.testing.assert_array_equal(found[..., 0, 0], x[:, :, :2, :2].mean((2, 3)))

@@ -18,7 +18,8 @@ typedef struct Operand {
     bool unbound;             /* its storage shape does not bound its view */
     bool temporary;           /* no tensor: what one step leaves for another (op_steps.h) */
     int64_t offset;           /* elements from the tensor's address to view.data */
-    const Shape *storage;     /* while the first function runs */
+    const Shape *storage;     /* while the first function runs, as the next */
+    const int64_t *strides;   /* as they were given */
     const View *blocks;       /* not NULL: the kernel gets a copy of this view, row-major, which `view` shows, */
     const struct Operand *given; /* and this is what the program gave */
     const aclTensor *handle;

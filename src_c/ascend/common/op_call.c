@@ -36,14 +36,15 @@ OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **
  * here; the device finds those that leave their memory. */
 static void require_inside_storage(OpCall *op, const Operand *operand)
 {
-    const View *view = &operand->view;
-    if (op_refused(op) || !op_given(operand) || operand->unbound || us_view_is_contiguous(view)) {
+    if (op_refused(op) || !op_given(operand) || operand->unbound || us_view_is_contiguous(&operand->view)) {
         return;
     }
+    View view = operand->view;
+    memcpy(view.strides, operand->strides, (size_t)view.rank * sizeof *view.strides);
     const int64_t storage = op_storage_elements(operand);
     int64_t lowest = 0;
     int64_t highest = 0;
-    bool inside = us_view_extent(view, &lowest, &highest) &&
+    bool inside = us_view_extent(&view, &lowest, &highest) &&
                   !__builtin_add_overflow(lowest, operand->offset, &lowest) &&
                   !__builtin_add_overflow(highest, operand->offset, &highest) && lowest >= 0 &&
                   highest < storage;
@@ -52,8 +53,8 @@ static void require_inside_storage(OpCall *op, const Operand *operand)
     op_require(op, inside, operand->name, "view", ACLNN_ERR_INNER_NULLPTR,
                "%s is a view %s with strides %s and offset %lld that leaves its storage of %lld elements",
                operand->name,
-               us_shape_text(view->rank, view->shape, text, sizeof text),
-               us_shape_text(view->rank, view->strides, strides, sizeof strides), (long long)operand->offset,
+               us_shape_text(view.rank, view.shape, text, sizeof text),
+               us_shape_text(view.rank, view.strides, strides, sizeof strides), (long long)operand->offset,
                (long long)storage);
 }
 

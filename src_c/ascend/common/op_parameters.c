@@ -37,6 +37,18 @@ static void *take(OpCall *op, size_t size)
 
 /* ---- tensors ---- */
 
+/* Strides that no memory has become smaller ones that none has either: then a size times a stride is a number of bytes
+ * that 64 bits hold. The check of the view takes those that were given. */
+static void tame_strides(View *view)
+{
+    static const int64_t FAR = (int64_t)1 << 56; /* elements */
+    for (int32_t axis = 0; axis < view->rank; axis++) {
+        const int64_t part = FAR / (view->shape[axis] > 0 ? view->shape[axis] : 1), limit = part > 2 ? part : 2;
+        int64_t *stride = &view->strides[axis];
+        *stride = *stride > limit ? limit : *stride < -limit ? -limit : *stride;
+    }
+}
+
 /* `view` is zeroed, but for its axes. */
 static void set_view(View *view, const Tensor *tensor)
 {
@@ -45,9 +57,14 @@ static void set_view(View *view, const Tensor *tensor)
     view->data = (void *)((uintptr_t)tensor->address + distance);
     view->dtype = dtype_of_acl(tensor->dtype);
     view->rank = tensor->view.rank;
+    bool wild = false;
     for (int32_t axis = 0; axis < view->rank; axis++) { /* few: calls of memcpy cost more */
         view->shape[axis] = tensor->view.sizes[axis];
         view->strides[axis] = tensor->strides[axis];
+        wild |= view->strides[axis] != (int32_t)view->strides[axis];
+    }
+    if (wild && !us_view_is_contiguous(view)) {
+        tame_strides(view);
     }
 }
 
@@ -85,6 +102,7 @@ static const Operand *add_operand(OpCall *op, const char *name, const aclTensor 
         operand->format = tensor->format;
         operand->offset = tensor->offset;
         operand->storage = &tensor->storage;
+        operand->strides = tensor->strides;
         set_view(&operand->view, tensor);
         op_require(op, op_elements(operand) >= 0, name, "sizes", ACLNN_ERR_PARAM_INVALID,
                    "%s is %s: sizes must not be negative, nor their product exceed 2^63 - 1", name,

@@ -25,7 +25,7 @@ static bool is_nothing(const Operand *index)
 static bool stands_for_all(const Operand *self, Operands indices, const Operand *index)
 {
     const DTypeSet types = T_I32 | T_I64 | T_B;
-    if (!op_given(index) || (op_empty(index) && (types & DTYPE_BIT(index->dtype)) == 0)) {
+    if (!op_given(index) || (op_empty(index) && !dtype_in(index->dtype, types))) {
         return true;
     }
     bool others = false;
@@ -86,7 +86,7 @@ static Layout layout_of(OpCall *op, const Operand *self, Operands indices)
         const Operand *index = indices.items[k];
         const bool whole = stands_for_all(self, indices, index), mask = !whole && index->dtype == ACL_BOOL;
         const int32_t covers = mask ? index->view.rank : 1;
-        op_require(op, whole || ((T_I32 | T_I64 | T_B) & DTYPE_BIT(index->dtype)) != 0, indices.name, "dtype",
+        op_require(op, whole || dtype_in(index->dtype, T_I32 | T_I64 | T_B), indices.name, "dtype",
                    op->invalid, "tensor %d of %s is %s", (int)k, indices.name, acl_dtype_name(index->dtype));
         op_require(op, axis + covers <= self->view.rank && (!mask || covers > 0), indices.name, "length", op->invalid,
                    "%s index more dimensions than the %d of %s", indices.name, (int)self->view.rank, self->name);

@@ -85,7 +85,7 @@ bool op_fits_in(const Operand *index, const Operand *operand, int32_t but_axis)
 bool op_adds_fast(const Operand *self, int32_t axis)
 {
     return self->view.rank == 2 && axis == 0 &&
-           ((T_F32 | T_F16 | T_I32 | T_I16 | T_BF16) & DTYPE_BIT(self->dtype)) != 0;
+           dtype_in(self->dtype, T_F32 | T_F16 | T_I32 | T_I16 | T_BF16);
 }
 
 /* ---- slices along an axis ---- */

@@ -36,7 +36,8 @@ Integers op_integers_of(const Operand *operand)
     const int64_t most = INT64_MAX / NUMBERS_OF_INT32; /* of no memory, but sizes are read before it is refused */
     view->shape[axis] = eight ? bounded(view->shape[axis], 0, most) * BYTES_OF_INT32 : view->shape[axis] / 2;
     view->dtype = DTYPE_UINT8;
-    view->data = (char *)view->data + (eight ? 0 : operand->offset / 2);
+    /* Modulo 2^64, as the offset has been added. */
+    view->data = (void *)((uintptr_t)view->data + (uintptr_t)(eight ? 0 : operand->offset / 2));
     return integers;
 }
 

@@ -226,12 +226,18 @@ static TapAxis taps_of_residue(const Problem *problem, int axis, int64_t first, 
     return (TapAxis){0, 0, 0};
 }
 
-/* Every stride-th element of an axis, from `first` on. */
-static void thin_out(View *view, int32_t axis, int64_t first, int64_t stride)
+/* Leaves `count` elements of an axis: every step-th from `first` on. A step of one element may be any number. */
+static void thin_out(View *view, int32_t axis, int64_t first, int64_t step, int64_t count)
 {
     view->data = (char *)view->data + first * view->strides[axis] * (int64_t)us_dtype_size(view->dtype);
-    view->shape[axis] = (view->shape[axis] - first + stride - 1) / stride;
-    view->strides[axis] *= stride;
+    view->shape[axis] = count;
+    view->strides[axis] *= count > 1 ? step : 0;
+}
+
+/* How many elements of an axis of dx have a residue. */
+static int64_t residue_size(const Problem *problem, int axis, int64_t first)
+{
+    return (problem->x.shape[2 + axis] - first - 1) / problem->stride[axis] + 1;
 }
 
 /* What gives the elements of dx with one residue on every axis. */
@@ -239,14 +245,11 @@ static Gather residue_of(const Problem *problem, const Gather *model, const int6
 {
     Gather gather = *model;
     for (int axis = 0; axis < CONV_AXES; axis++) {
-        const int64_t stride = problem->stride[axis];
         int64_t tap, tap_step;
         gather.taps[axis] = taps_of_residue(problem, axis, first[axis], &tap, &tap_step);
         gather.step[axis] = 1;
-        View *filter = &gather.filter;
-        filter->data = (char *)filter->data + tap * filter->strides[3 + axis] * (int64_t)us_dtype_size(filter->dtype);
-        filter->strides[3 + axis] *= tap_step;
-        gather.out_size[axis] = (problem->x.shape[2 + axis] - first[axis] + stride - 1) / stride;
+        thin_out(&gather.filter, 3 + axis, tap, tap_step, gather.taps[axis].count);
+        gather.out_size[axis] = residue_size(problem, axis, first[axis]);
     }
     return gather;
 }
@@ -256,9 +259,10 @@ static KernelStatus run_residue(const Problem *problem, const Finish *all, const
     Gather gather = residue->gather;
     Finish finish = *all;
     for (int axis = 0; axis < CONV_AXES; axis++) {
-        thin_out(&finish.out, 2 + axis, residue->first[axis], problem->stride[axis]);
+        const int64_t first = residue->first[axis], count = gather.out_size[axis];
+        thin_out(&finish.out, 2 + axis, first, problem->stride[axis], count);
         if (finish.addend_scale != 0) {
-            thin_out(&finish.addend, 2 + axis, residue->first[axis], problem->stride[axis]);
+            thin_out(&finish.addend, 2 + axis, first, problem->stride[axis], count);
         }
     }
     return run(&gather, dy, way, &finish);

@@ -72,9 +72,19 @@ static char *row_at(const View *view, int64_t row)
     return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
 }
 
-/* Columns first … end - 1 of a row, steps and size in bytes; `from_step` 0: one element for all of them. */
-static void put_columns(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t first, int64_t end,
-                        int64_t size)
+/* Columns first … end - 1 of a row become 0; the step and the size are bytes. */
+static void clear_columns(char *to, int64_t step, int64_t first, int64_t end, int64_t size)
+{
+    if (first < end && step == size) {
+        memset(to + first * size, 0, (size_t)((end - first) * size));
+    } else if (first < end) {
+        us_copy_elements(to + first * step, step / size, no_element, 0, size, end - first);
+    }
+}
+
+/* The same columns of another row. */
+static void copy_columns(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t first, int64_t end,
+                         int64_t size)
 {
     if (first >= end) {
         return;
@@ -83,8 +93,6 @@ static void put_columns(char *to, int64_t to_step, const char *from, int64_t fro
     from += first * from_step;
     if (to_step == size && from_step == size) {
         copy_run(to, from, (end - first) * size);
-    } else if (to_step == size && from_step == 0) { /* which is 0 */
-        memset(to, 0, (size_t)((end - first) * size));
     } else {
         us_copy_elements(to, to_step / size, from, from_step / size, size, end - first);
     }
@@ -103,9 +111,10 @@ static void triangle_row(const TriangleRun *run, char *to, const char *from, int
     }
     const int64_t first = run->triangle->lower ? 0 : bounded(bound, 0, columns);
     const int64_t end = run->triangle->lower ? bounded(bound + 1, 0, columns) : columns;
-    put_columns(to, target->strides[last] * size, (const char *)no_element, 0, 0, first, size);
-    put_columns(to, target->strides[last] * size, from, source->strides[last] * size, first, end, size);
-    put_columns(to, target->strides[last] * size, (const char *)no_element, 0, end, columns, size);
+    const int64_t step = target->strides[last] * size;
+    clear_columns(to, step, 0, first, size);
+    copy_columns(to, step, from, source->strides[last] * size, first, end, size);
+    clear_columns(to, step, end, columns, size);
 }
 
 static void triangle_piece(void *context, int64_t piece)
