@@ -298,14 +298,16 @@ static bool open_views(QueuedLaunch *launch, Explanation *why)
     return refused == count;
 }
 
-static KernelStatus run_kernel(const LaunchTask *task, View *views)
+static KernelStatus run_kernel(QueuedLaunch *launch)
 {
+    const LaunchTask *task = &launch->task;
+    Trusted trusted;
     if (task->kernel == NULL) {
+        launch->ran = true;
         return KERNEL_OK;
     }
-    Trusted trusted;
-    const bool begun = us_trusted_begin(&trusted, task->view_count, views, task->access);
-    const KernelStatus status = begun ? task->kernel(views, task->attributes) : KERNEL_NO_MEMORY;
+    launch->ran = us_trusted_begin(&trusted, task->view_count, launch->views, task->access);
+    const KernelStatus status = launch->ran ? task->kernel(launch->views, task->attributes) : KERNEL_NO_MEMORY;
     us_trusted_end(&trusted);
     return status;
 }
@@ -321,8 +323,7 @@ static DeviceFault run(void *argument, Explanation *why)
     if (!open_views(launch, why)) {
         return DEVICE_FAULT_ADDRESS;
     }
-    launch->ran = true;
-    switch (run_kernel(task, launch->views)) {
+    switch (run_kernel(launch)) {
     case KERNEL_OK:
         break;
     case KERNEL_NO_MEMORY:
