@@ -178,8 +178,8 @@ static void add_token(const Combination *work, int64_t row, int64_t k, int64_t b
     add_scaled(sums, token, scale, count);
 }
 
-/* What the same columns of a row will need. */
-static void fetch(const Combination *work, int64_t row, int64_t begin, int64_t count)
+/* What the same columns of a row will need. Inline, or GCC takes it out. */
+US_ALWAYS_INLINE void fetch(const Combination *work, int64_t row, int64_t begin, int64_t count)
 {
     if (row >= work->rows) {
         return;

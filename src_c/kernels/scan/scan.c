@@ -3,6 +3,7 @@
 #include "kernels/move/transpose.h"
 #include "kernels/sizes.h"
 #include "tensor/axes.h"
+#include "tensor/convert.h"
 #include "tensor/parallel.h"
 
 #include <stdlib.h>
@@ -156,8 +157,8 @@ static void store(const Work *work, int k, char *place, const Part *part, const 
     }
 }
 
-/* The places of a part come into the cache: where it will be stored, and those of the next one. */
-static void fetch(const Work *work, int k, const char *place, const Part *part)
+/* The places of a part come into the cache: where it will be stored, and those of the next one. Inline, or GCC takes it out. */
+US_ALWAYS_INLINE void fetch(const Work *work, int k, const char *place, const Part *part)
 {
     const int64_t size = size_of(work, k), along = work->along[k], beside = across(work, k);
     const int64_t runs = work->by_columns ? part->rows : part->lines, run_step = work->by_columns ? along : beside;

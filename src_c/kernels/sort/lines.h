@@ -55,8 +55,8 @@ static inline void us_row_load(const View *view, int64_t number, int64_t begin, 
 }
 
 /* The same, if the view is there, are needed soon: rows that lie apart, or have an order of their own, no processor finds by
- * itself. */
-static inline void us_row_fetch(const View *view, int64_t number, int64_t begin, int64_t count)
+ * itself. Always inline, as everything that only fetches: GCC takes out calls of functions that change nothing. */
+US_ALWAYS_INLINE void us_row_fetch(const View *view, int64_t number, int64_t begin, int64_t count)
 {
     const Line line = us_line_of(view, view->rank - 1, number);
     const int64_t bytes = line.data != NULL && line.stride == 1 ? count * (int64_t)us_dtype_size(line.dtype) : 0;
