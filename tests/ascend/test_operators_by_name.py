@@ -147,6 +147,10 @@ def test_fill(value):
     np.testing.assert_array_equal(results("Fill", [constant(2, 3), value], [like(2, 3)])[0], np.full((2, 3), 2.5, np.float32))
 
 
+def test_fill_of_no_dimensions():
+    assert results("Fill", [constant(1), np.array(2.5, np.float32)], [like()])[0] == np.float32(2.5)
+
+
 @pytest.mark.parametrize("axis", (-1, 0))
 def test_one_hot(axis):
     x, on, off = np.array([2, 0, 3], np.int32), np.array([5.0], np.float32), np.array([-1.0], np.float32)

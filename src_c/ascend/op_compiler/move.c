@@ -251,15 +251,19 @@ void named_cast(Named *named)
     }
 }
 
-/* Dimensions, and what all elements are: of the device or of the host. */
+/* Dimensions, and what all elements are: one element, of the device or of the host. A result without dimensions may be told
+ * as [1], which the PyTorch adapter does. */
 void named_fill(Named *named)
 {
     AclnnCall call = {.named = named};
     int64_t shape[VIEW_RANK_LIMIT];
     named_require_counts(named, 2, 2, 1);
     const int32_t rank = call_integers(named, 0, shape, VIEW_RANK_LIMIT);
+    const bool is_scalar = named->outputs[0].rank == 0 && rank == 1 && shape[0] == 1;
     named_require_input(named, 1, -1);
-    named_require_shape(named, false, 0, DTYPE_NONE, named->outputs[0].rank == 0 && rank == 1 && shape[0] == 1 ? 0 : rank, shape);
+    us_require(&named->call, us_view_elements(&named->inputs[1]) == 1, "inputDesc", "shape", ACL_ERROR_OP_INPUT_NOT_MATCH,
+               "input 1 of %s has %lld elements; it must have 1", named->type, (long long)us_view_elements(&named->inputs[1]));
+    named_require_shape(named, false, 0, DTYPE_NONE, is_scalar ? 0 : rank, shape);
     aclTensor *y = call_output(&call, 0);
     if (named->call.status == 0 && named->constants[1] != NULL) {
         aclScalar *value = call_scalar(&call, 1);

@@ -147,6 +147,8 @@ MISMATCHES = [
     (("DynamicRNN", [X[None], W, B], [STEPS] * 7 + [STEPS.astype("float16")], LSTM), 100022),
     (("DynamicRNN", [X[None], W, B], [STEPS] * 7 + [STEPS[:, :1].copy()], LSTM), 100022),
     (("Transpose", [X, constant(1, 0)], [Y[:, :2].copy()], {}), 100022),
+    (("Fill", [constant(2, 3), Constant(X[:0, 0])], [Y], {}), 100021),  # else what lies behind the constant would be read
+    (("Fill", [constant(2, 3), Constant(X[0, :1])], [Y.T.copy()], {}), 100022),
     (("DynamicRNN", [X[None], W, B], [STEPS] * 8, {}), 100023),
     (("DynamicRNN", [X[None].astype("int32"), W.astype("int32"), B.astype("int32")], [STEPS.astype("int32")] * 8, LSTM), 100021),
     (("Cast", [X], [Y], {"dst_type": 1}), 100023),
