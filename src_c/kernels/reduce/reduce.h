@@ -31,13 +31,11 @@ enum { STRIP = 64, SHORT_STRIP = 2 * LANES };
 /* Rows that are fetched while the ones before are read have at most so many columns, but for us_fetches_columns. */
 enum { FETCHED_WIDTH = 8 * LANES };
 
-/* Elements of one panel: `rows` rows of `width` columns, a multiple of LANES, each for the state of its column. Columns
- * lie side by side in blocks of LANES, which are `block_stride` elements apart; rows in groups of REDUCE_ROWS. The last
- * rows, less than a group, follow as rows of neighbours. Row r is number position + r of those that are reduced. */
+/* Elements of one panel: `rows` rows of `width` neighbours, a multiple of LANES, each for the state of its column. Rows are
+ * `row_stride` elements apart; row r is number position + r of those that are reduced. */
 typedef struct ReducePanel {
-    int64_t rows, width, position;
-    int64_t row_stride, block_stride, group_stride;
-    bool fetched; /* the rows after these, where rows lie apart */
+    int64_t rows, width, position, row_stride;
+    int64_t ahead; /* bytes from what is read to what is fetched meanwhile; 0: nothing is */
 } ReducePanel;
 
 /* States of columns are two arrays of the wide type. `guess` is one too: the results of the reduction `first`. */

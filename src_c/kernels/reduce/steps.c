@@ -37,27 +37,22 @@ static void fetch(const ReduceWork *work, const char *from, int64_t stride, int6
     }
 }
 
-/* Rows of `width` neighbours, each for the next state. */
-static ReducePanel panel_of(int64_t rows, int64_t width, int64_t row_stride, int64_t position)
+/* Rows of `width` neighbours, each for the next state. Of narrow ones the next are fetched. */
+static ReducePanel panel_of(const ReduceWork *work, int64_t rows, int64_t width, int64_t row_stride, int64_t position)
 {
-    return (ReducePanel){rows, width, position, row_stride, LANES, REDUCE_ROWS * row_stride, width <= FETCHED_WIDTH};
+    const int64_t size = (int64_t)us_dtype_size(work->array);
+    return (ReducePanel){rows, width, position, row_stride, width <= FETCHED_WIDTH ? REDUCE_ROWS * row_stride * size : 0};
 }
 
 void us_reduce_step_strip(const ReduceWork *work, int64_t position, int64_t count, const char *elements,
                           const ReduceStates *states)
 {
-    const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip, group = strip * REDUCE_ROWS;
-    const int64_t all = count >> __builtin_ctzll((uint64_t)strip), rest = count & (strip - 1);
-    const int64_t groups = all / REDUCE_ROWS, strips = all % REDUCE_ROWS;
+    const int64_t size = (int64_t)us_dtype_size(work->array), strip = work->strip;
+    const int64_t strips = count >> __builtin_ctzll((uint64_t)strip), rest = count & (strip - 1);
     const int64_t first = rest % LANES, whole = rest - first;
     const char *guess = states->guess;
-    if (groups > 0) {
-        const ReducePanel panel = {groups * REDUCE_ROWS, strip, position, LANES, REDUCE_ROWS * LANES, group, false};
-        step(work, &panel, elements, guess, states->a, states->b);
-        elements += groups * group * size;
-    }
     if (strips > 0) {
-        const ReducePanel panel = panel_of(strips, strip, strip, position);
+        const ReducePanel panel = {strips, strip, position, strip, FETCHED_AHEAD};
         step(work, &panel, elements, guess, states->a, states->b);
         elements += strips * strip * size;
     }
@@ -69,7 +64,7 @@ void us_reduce_step_strip(const ReduceWork *work, int64_t position, int64_t coun
         memcpy(padded + before * size, elements, (size_t)(first * size));
         memcpy(own_a, a, held);
         memcpy(own_b, b, held);
-        const ReducePanel panel = panel_of(1, LANES, LANES, position);
+        const ReducePanel panel = panel_of(work, 1, LANES, LANES, position);
         step(work, &panel, padded, guess, a, b);
         memcpy(a, own_a, held);
         memcpy(b, own_b, held);
@@ -77,7 +72,7 @@ void us_reduce_step_strip(const ReduceWork *work, int64_t position, int64_t coun
     }
     if (whole > 0) {
         const int64_t at = (strip - whole) * work->wide_size;
-        const ReducePanel panel = panel_of(1, whole, whole, position);
+        const ReducePanel panel = panel_of(work, 1, whole, whole, position);
         step(work, &panel, elements, guess, states->a + at, states->b + at);
     }
 }
@@ -138,7 +133,7 @@ static void gather_columns(const ReduceWork *work, const char *from, int64_t row
             fetch(work, from + (done + r) * row_stride * work->size, stride, columns, row);
             memset(row + columns * array_size, 0, (size_t)((width - columns) * array_size));
         }
-        const ReducePanel panel = panel_of(part, width, width, position + done);
+        const ReducePanel panel = panel_of(work, part, width, width, position + done);
         step(work, &panel, tile.bytes, guess, a, b);
     }
 }
@@ -180,7 +175,7 @@ void us_reduce_step_turned(const ReduceWork *work, const char *first, int64_t ru
             rows = smaller(end - at, at_once);
             turn(work, first + (column * stride + at * runs) * size, part, rows * runs, width, tile.bytes);
             for (int64_t run = 0; run < runs; run++) {
-                const ReducePanel panel = panel_of(rows, width, runs * width, at);
+                const ReducePanel panel = panel_of(work, rows, width, runs * width, at);
                 const int64_t place = (run * whole_lanes(columns) + column) * work->wide_size;
                 step(work, &panel, tile.bytes + run * width * size, states->guess + place, states->a + place,
                      states->b + place);
@@ -209,7 +204,7 @@ static int64_t step_joined_rows(const ReduceWork *work, const char *from, int64_
         return 0;
     }
     JoinedStates joined_a, joined_b;
-    const ReducePanel panel = panel_of(taken, width, width, 0);
+    const ReducePanel panel = panel_of(work, taken, width, width, 0);
     work->start(width + LANES, joined_a.bytes, joined_b.bytes); /* merges look at whole lanes */
     step(work, &panel, from, joined_a.bytes, joined_a.bytes, joined_b.bytes); /* nothing is guessed */
     for (int64_t half = joined / 2; half > 0; half /= 2) {
@@ -253,8 +248,8 @@ void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t c
         const int64_t whole = neighbours ? done + rows_of_whole_lanes(work, from, run.length - done, columns) : done;
         for (int64_t rows; done < whole; done += rows) { /* a group of rows at a time is faster than all of wide ones */
             rows = smaller(whole - done, REDUCE_ROWS);
-            ReducePanel panel = panel_of(rows, whole_lanes(columns), along, position + done);
-            panel.fetched |= fetches && llabs(along) > columns;
+            ReducePanel panel = panel_of(work, rows, whole_lanes(columns), along, position + done);
+            panel.ahead = fetches && llabs(along) > columns ? REDUCE_ROWS * along * work->size : panel.ahead;
             step(work, &panel, from, guess, a, b);
             from += rows * along * work->size;
         }

@@ -49,7 +49,7 @@ typedef struct ReduceStates {
 typedef void ReduceTake(const ReduceWork *work, int64_t position, int64_t count, const char *elements,
                         const ReduceStates *states);
 
-/* Each element for the next state of a strip; as far as they fill groups, blocks in the order of memory. */
+/* Each element for the next state of a strip. */
 ReduceTake us_reduce_step_strip;
 
 /* Whether the bodies can read a row as it is. */
