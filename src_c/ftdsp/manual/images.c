@@ -67,7 +67,7 @@ void ft_op_roipooling(FtCall *call, const FtRoipooling *a)
                    FT_BAD_ATTRIBUTE, "number %lld of region %lld is %g; there are %d images", (long long)(k % 5),
                    (long long)(k / 5), value, a->input_n);
     }
-    if (ft_ok(call)) {
+    if (ft_ok(call) && a->input_c > 0) {
         us_region_maximum(&(RegionMaximum){
             .image = a->in_ptr, .regions = a->roi, .out = a->out_ptr, .dtype = call->dtype, .region_dtype = a->S,
             .size = {a->input_h, a->input_w}, .channels = a->input_c, .count = a->num_rois,
@@ -97,7 +97,7 @@ void ft_op_crop_and_resize(FtCall *call, const FtCropAndResize *a)
         ft_require(call, image >= 0 && image < from.size[0], "box_idx", "range", FT_BAD_ATTRIBUTE,
                    "box %lld is of image %d of %lld", (long long)k, image, (long long)from.size[0]);
     }
-    if (ft_ok(call)) {
+    if (ft_ok(call) && to.elements > 0) {
         us_box_crop(&(BoxCrop){.images = a->src, .box_image = a->box_idx, .boxes = a->boxes, .out = a->dst,
                                .dtype = call->dtype, .size = {from.size[1], from.size[2]}, .channels = from.size[3],
                                .count = boxes, .crop = {to.size[1], to.size[2]}, .outside = a->extrapolation_value});
