@@ -212,6 +212,8 @@ def test_empty_arrays_of_any_sizes():
     compute("fp_gatherd_s", [input_, Value("dim", 0), index, output, *each(shape=wide, rank=4, index_shape=wide)])
     compute("fp_gather_nd_s", [input_, output, *each(shape=wide, ndim=4), index, *each(indices_shape=(0, 1), indices_ndim=2)])
     compute("fp_scatter_nd_s", [output, *each(shape=wide, ndim=4), index, *each(indices_shape=(0, 1), indices_ndim=2), input_])
+    compute("fp_avgpoolinggrad_s", [input_, output, *each(batch=0, out_h=big, out_w=big, channel=big, in_w=big, in_h=big,
+                                                          stride_w=1, stride_h=1, pad_l=0, pad_u=0, window_w=1, window_h=1)])
     compute("fp_nonzero_s", [input_, *places[:1], Output("count", 1, numpy.int32, ints(0)),
                              *each(strides=(0, 0, 1), shape=(4, 7, 0), rank=3, length=0)])
 

@@ -20,14 +20,16 @@ static View channels_last(const FtCall *call, const void *data, int64_t batch, i
 
 void ft_op_avgpoolinggrad(FtCall *call, const FtAvgpoolinggrad *a)
 {
+    const int64_t sizes[] = {a->batch, a->channel, a->output_h, a->output_w, a->input_h, a->input_w};
+    if (us_shape_elements(6, sizes) == 0) { /* the sizes beside an empty axis may multiply to anything */
+        return;
+    }
     const View slopes = channels_last(call, a->input, a->batch, a->output_h, a->output_w, a->channel);
     const View output = channels_last(call, a->output, a->batch, a->input_h, a->input_w, a->channel);
     const Pooling pooling = {.mode = POOLING_AVERAGE, .window = {1, a->window_h, a->window_w},
                              .padding = {0, a->pad_u, a->pad_l}, .stride = {1, a->stride_h, a->stride_w},
                              .alpha = 1, .beta = 1};
-    if (!us_view_is_empty(&slopes) && !us_view_is_empty(&output)) {
-        ft_finish(call, us_pooling_backward((View[]){us_view_absent(), slopes, us_view_absent(), output}, &pooling));
-    }
+    ft_finish(call, us_pooling_backward((View[]){us_view_absent(), slopes, us_view_absent(), output}, &pooling));
 }
 
 enum { FORMAT_NHWC, FORMAT_NCHW }; /* the page's own numbers */
