@@ -126,7 +126,8 @@ static Slices slices_of(FtCall *call, const Shape *shape, const int *indices_sha
         return (Slices){0};
     }
     const int64_t count = indices.elements / depth; /* without a slice the sizes may multiply to anything */
-    return (Slices){count, count == 0 ? 0 : us_shape_elements(shape->rank - (int)depth, shape->size + depth), (int)depth};
+    const int64_t width = count == 0 ? 0 : us_shape_elements(shape->rank - (int)depth, shape->size + depth);
+    return (Slices){count, width, (int)depth};
 }
 
 void ft_op_gather_nd(FtCall *call, const FtGatherNd *a)
