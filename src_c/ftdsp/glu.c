@@ -51,18 +51,6 @@ static void check_split(FtCall *call, const Shape *shape, int split_dim, int num
                split_sizes[0], split_sizes[1], split_dim, (long long)shape->size[split_dim]);
 }
 
-static void check_strides(FtCall *call, const Shape *shape, const int *strides)
-{
-    ft_require(call, strides, "strides", "null", FT_BAD_POINTER, "strides is NULL; it has %d entries", shape->rank);
-    int64_t stride = 1;
-    for (int axis = shape->rank - 1; ft_ok(call) && axis >= 0; axis--) {
-        ft_require(call, strides[axis] == stride, "strides", "mismatch", FT_BAD_SIZE,
-                   "strides[%d] is %d, but in a row-major array of this shape it is %lld", axis, strides[axis],
-                   (long long)stride);
-        stride *= shape->size[axis];
-    }
-}
-
 static void check_operands(FtCall *call, const Glu *work, int64_t len)
 {
     const int64_t bytes = len * work->size;
@@ -88,7 +76,8 @@ void ft_glu(FtCall *call, const void *in_data, void *const *split_data, void *ou
                "split_dim is %d of %d axes", split_dim, ndim);
     const Shape shape = ft_shape(call, "input_shape", input_shape, ndim);
     check_split(call, &shape, split_dim, num_split, split_sizes);
-    check_strides(call, &shape, strides);
+    ft_require(call, strides, "strides", "null", FT_BAD_POINTER, "strides is NULL; it has %d entries", shape.rank);
+    ft_strides(call, "strides", strides, &shape);
     ft_require(call, (int64_t)len * HALVES == shape.elements, "len", "mismatch", FT_BAD_SIZE,
                "len is %d, half of the input is %lld elements", len, (long long)shape.elements / HALVES);
     ft_require(call, split_data, "split_data", "table", FT_BAD_POINTER, "split_data is NULL; it has 2 entries");

@@ -27,3 +27,14 @@ Shape ft_shape(FtCall *call, const char *name, const int *dims, int rank)
     }
     return shape;
 }
+
+void ft_strides(FtCall *call, const char *name, const int *strides, const Shape *shape)
+{
+    int64_t stride = 1;
+    for (int axis = shape->rank - 1; axis >= 0 && shape->elements > 0; axis--) {
+        ft_require(call, strides[axis] == stride, name, "mismatch", FT_BAD_SIZE,
+                   "%s[%d] is %d, but in a row-major array of this shape it is %lld", name, axis, strides[axis],
+                   (long long)stride);
+        stride *= shape->size[axis];
+    }
+}

@@ -15,6 +15,9 @@ typedef struct Shape {
  * the shape is empty. */
 Shape ft_shape(FtCall *call, const char *name, const int *dims, int rank);
 
+/* The strides that a caller gives are those of a row-major array; of an array without elements they may be any. */
+void ft_strides(FtCall *call, const char *name, const int *strides, const Shape *shape);
+
 /* lowest <= rank <= ARRAY_RANK_LIMIT */
 void ft_rank(FtCall *call, const char *name, int rank, int lowest);
 

@@ -142,7 +142,7 @@ def test_sparsereshape():
 def test_embeddinglookup(prefix):
     table = values(prefix, (6, 33), 0, 0, 3)
     table[2] = 0
-    flags = numpy.array([0, 1, 0, 0, 0, 0], numpy.int8)
+    flags = numpy.array([0, 2, 0, 0, 0, 0], numpy.int8)  # any byte but 0 is a flag
     ids = ints(0, 1, 3, 0, 2, 7, -1, 5)
     expected_table, expected_flags = table.astype(float), flags.copy()
     for row in (0, 3, 5):

@@ -200,6 +200,44 @@ def test_empty_arrays_of_any_sizes():
     moved("fp_spacetodepth_s", none, each(in_shape=(0, big, big, big), block=1, data_size=4), none)
     moved("fp_batchtospace_s", none, each(in_shape=(big, big, big, 0), block=(1, 1), crops=(0, 0, 0, 0), data_size=4), none)
     moved("fp_slice_s", none, each(shape=(0, big, big, big), ndim=4, begin=(0, 5, 5, 5), size=(0, 7, 7, 7)), none)
+    input_, output, index = Input("input", none), Output("output", 0, numpy.float32), Input("index", ints())
+    places = [Output("places", 0, numpy.int32), output]
+    for shape, axis, top in (((0, big, big, big), 3, 1), ((big, big, 8, 0), 2, 8)):
+        compute("fp_argmax_s", [input_, *places, *each(shape=shape, in_strides=shape, out_strides=shape), *places[::-1],
+                                *each(topk=top, out_value=1, rank=4, axis=axis)])
+    compute("fp_glu_s", [input_, Table("split_data", [None, None]), output,
+                         *each(ndim=5, split_dim=1, input_shape=(0, 2, big, big, big), num_split=2, split_sizes=(1, 1),
+                               strides=(1, 1, 1, 1, 1), len=0)])
+    wide = (0, big, big, big)
+    compute("fp_gatherd_s", [input_, Value("dim", 0), index, output, *each(shape=wide, rank=4, index_shape=wide)])
+    slices = [*each(shape=wide, ndim=4), index, *each(indices_shape=(0, 1), indices_ndim=2)]
+    compute("fp_gather_nd_s", [input_, output, *slices])
+    compute("fp_scatter_nd_s", [output, *slices, input_])
+    compute("fp_avgpoolinggrad_s", [input_, output,
+                                    *each(batch=0, out_h=big, out_w=big, channel=big, in_w=big, in_h=big, stride_w=1,
+                                          stride_h=1, pad_l=0, pad_u=0, window_w=1, window_h=1)])
+    compute("fp_nonzero_s", [input_, *places[:1], Output("count", 1, numpy.int32, ints(0)),
+                             *each(strides=(0, 0, 1), shape=(4, 7, 0), rank=3, length=0)])
+
+
+def test_nothing_takes_no_time():
+    """Results without elements, as many as there may be of them."""
+    big, none = 2**31 - 1, numpy.zeros(0, numpy.float32)
+    input_, output = Input("input", none), Output("output", 0, numpy.float32)
+    one = Input("one", numpy.ones(4, numpy.float32))
+    number = lambda **values: [Value(name, value) for name, value in values.items()]  # noqa: E731
+    compute("fp_roipooling_s", [*each(n=1, h=3, w=4, c=0, rois=1), *number(scale=1.0),
+                                *each(pooled_h=2**22, pooled_w=2**22), input_, output,
+                                Input("roi", numpy.zeros(5, numpy.float32)), output])
+    compute("fp_layernormfusion_s", [input_, output, one, one, *number(mean=None, variance=None),
+                                     *each(param_inner=4, param_outer=big, inner=0, outer=big),
+                                     *number(epsilon=1e-5, length=0)])
+    shapes = [ffi.new("int[]", [1, 3, 4, 0]), ffi.new("int[]", [1, big, big, 0])]
+    param = ffi.new("CropAndResizeParameter *", {"input_shape_": shapes[0], "output_shape_": shapes[1]})
+    clear()
+    Invocation("fp_crop_and_resize_anycore",
+               [input_, output, Input("box_idx", ints(0)), one, *number(param=param, outside=0.0)], {}, 0xFF).run()
+    assert last_error().rule == "", last_error()
 
 
 def in_format(x, number):

@@ -156,6 +156,22 @@ def test_transforms_of_a_batch_round_saturate_and_leave_out_what_has_no_factor()
         ok(lib.mcMemset(target.address, 0, 8))
 
 
+def test_a_transform_of_many_matrices_is_one_task():
+    """A million of them take next to no memory."""
+    import resource
+
+    source, target = Device(np.float32([1, 2, 3, 4])), Device(np.zeros(4, np.float32))
+    two, zero = ffi.new("float *", 2), ffi.new("float *", 0)
+    batch = lt.layout(0, 2, 2, BATCH_COUNT=1_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ok(lib.mcblasLtMatrixTransform(lt.handle(), lt.transform(), two, source.address, batch, zero, ffi.NULL, ffi.NULL,
+                                   target.address, batch, ffi.NULL))  # fmt: skip
+    ok(lib.mcDeviceSynchronize())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
+    target.end()
+    assert target.array.tolist() == [2, 4, 6, 8]
+
+
 def gelu(x):
     return 0.5 * x * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
 

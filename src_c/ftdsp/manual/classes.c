@@ -71,6 +71,9 @@ void ft_op_sparse_softmax_cross_entropy_with_logits(FtCall *call, const FtSparse
     ft_require(call, rows == (int64_t)a->batch_size && a->axis_size == a->number_of_classes, "batch_size", "mismatch",
                FT_BAD_SIZE, "%llu samples of %llu classes, but %lld rows of %lld", (unsigned long long)a->batch_size,
                (unsigned long long)a->number_of_classes, (long long)rows, (long long)classes);
+    if (!ft_ok(call)) {
+        return;
+    }
     void *output = a->is_grad ? a->output : NULL;
     if (a->is_grad) {
         const int64_t bytes = ft_bytes(count, call->dtype), row_bytes = ft_bytes(rows, call->dtype);

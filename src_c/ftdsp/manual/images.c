@@ -20,14 +20,16 @@ static View channels_last(const FtCall *call, const void *data, int64_t batch, i
 
 void ft_op_avgpoolinggrad(FtCall *call, const FtAvgpoolinggrad *a)
 {
+    const int64_t sizes[] = {a->batch, a->channel, a->output_h, a->output_w, a->input_h, a->input_w};
+    if (us_shape_elements(6, sizes) == 0) { /* the sizes beside an empty axis may multiply to anything */
+        return;
+    }
     const View slopes = channels_last(call, a->input, a->batch, a->output_h, a->output_w, a->channel);
     const View output = channels_last(call, a->output, a->batch, a->input_h, a->input_w, a->channel);
     const Pooling pooling = {.mode = POOLING_AVERAGE, .window = {1, a->window_h, a->window_w},
                              .padding = {0, a->pad_u, a->pad_l}, .stride = {1, a->stride_h, a->stride_w},
                              .alpha = 1, .beta = 1};
-    if (!us_view_is_empty(&slopes) && !us_view_is_empty(&output)) {
-        ft_finish(call, us_pooling_backward((View[]){us_view_absent(), slopes, us_view_absent(), output}, &pooling));
-    }
+    ft_finish(call, us_pooling_backward((View[]){us_view_absent(), slopes, us_view_absent(), output}, &pooling));
 }
 
 enum { FORMAT_NHWC, FORMAT_NCHW }; /* the page's own numbers */
@@ -67,7 +69,7 @@ void ft_op_roipooling(FtCall *call, const FtRoipooling *a)
                    FT_BAD_ATTRIBUTE, "number %lld of region %lld is %g; there are %d images", (long long)(k % 5),
                    (long long)(k / 5), value, a->input_n);
     }
-    if (ft_ok(call)) {
+    if (ft_ok(call) && a->input_c > 0) {
         us_region_maximum(&(RegionMaximum){
             .image = a->in_ptr, .regions = a->roi, .out = a->out_ptr, .dtype = call->dtype, .region_dtype = a->S,
             .size = {a->input_h, a->input_w}, .channels = a->input_c, .count = a->num_rois,
@@ -97,7 +99,7 @@ void ft_op_crop_and_resize(FtCall *call, const FtCropAndResize *a)
         ft_require(call, image >= 0 && image < from.size[0], "box_idx", "range", FT_BAD_ATTRIBUTE,
                    "box %lld is of image %d of %lld", (long long)k, image, (long long)from.size[0]);
     }
-    if (ft_ok(call)) {
+    if (ft_ok(call) && to.elements > 0) {
         us_box_crop(&(BoxCrop){.images = a->src, .box_image = a->box_idx, .boxes = a->boxes, .out = a->dst,
                                .dtype = call->dtype, .size = {from.size[1], from.size[2]}, .channels = from.size[3],
                                .count = boxes, .crop = {to.size[1], to.size[2]}, .outside = a->extrapolation_value});

@@ -125,7 +125,9 @@ static Slices slices_of(FtCall *call, const Shape *shape, const int *indices_sha
     if (!ft_ok(call)) {
         return (Slices){0};
     }
-    return (Slices){indices.elements / depth, us_shape_elements(shape->rank - (int)depth, shape->size + depth), (int)depth};
+    const int64_t count = indices.elements / depth; /* without a slice the sizes may multiply to anything */
+    const int64_t width = count == 0 ? 0 : us_shape_elements(shape->rank - (int)depth, shape->size + depth);
+    return (Slices){count, width, (int)depth};
 }
 
 void ft_op_gather_nd(FtCall *call, const FtGatherNd *a)
@@ -223,7 +225,7 @@ void ft_op_gatherd(FtCall *call, const FtGatherd *a)
                    "axis %d has %lld entries, that of the input %lld", d, (long long)index.size[d], (long long)input.size[d]);
     }
     require_inside(call, "index", a->index, ft_ok(call) ? index.elements : 0, ft_ok(call) ? input.size[a->dim] : 0);
-    if (ft_ok(call)) {
+    if (ft_ok(call) && index.elements > 0) {
         pick_elements(call, a, &input, &index);
     }
 }
@@ -333,7 +335,7 @@ static void regulate(char *row, int64_t count, DType dtype, double max_norm)
 void ft_op_embeddinglookup(FtCall *call, const FtEmbeddinglookup *a)
 {
     const int64_t bytes = ft_bytes(a->layer_size_, call->dtype);
-    bool *regulated = a->is_regulated;
+    unsigned char *regulated = a->is_regulated; /* a program's bool may hold any byte */
     for (int i = 0; i < a->ids_size_; i++) {
         const int id = ((const int *)a->ids)[i];
         if (id < 0 || id >= a->layer_num_) {
@@ -342,7 +344,7 @@ void ft_op_embeddinglookup(FtCall *call, const FtEmbeddinglookup *a)
         char *row = (char *)a->input_data + id * bytes;
         if (!regulated[id]) {
             regulate(row, a->layer_size_, call->dtype, a->max_norm_);
-            regulated[id] = true;
+            regulated[id] = 1;
         }
         if (bytes > 0) {
             memcpy((char *)a->output + i * bytes, row, (size_t)bytes);

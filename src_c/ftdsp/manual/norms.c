@@ -168,12 +168,10 @@ static void norm_with_statistics(FtCall *call, const LineNorm *norm)
 {
     const bool empty = norm->rows * norm->run == 0;
     const double none = NAN;
-    for (int64_t line = 0; empty && line < norm->lines; line++) {
-        for (int k = 0; k < 2; k++) {
-            void *to = k == 0 ? norm->means : norm->variances;
-            if (to) {
-                us_store_double((char *)to + ft_bytes(line, norm->statistics), norm->statistics, 1, &none, 1);
-            }
+    void *const statistics[] = {norm->means, norm->variances};
+    for (int k = 0; empty && k < 2; k++) {
+        for (int64_t line = 0; statistics[k] && line < norm->lines; line++) {
+            us_store_double((char *)statistics[k] + ft_bytes(line, norm->statistics), norm->statistics, 1, &none, 1);
         }
     }
     ft_finish(call, us_line_norm(norm));

@@ -233,15 +233,6 @@ static KernelStatus the_best(const FtArgmax *a, DType dtype, double sign, void *
     return us_reduce(views, &reduce);
 }
 
-static void check_strides(FtCall *call, const char *name, const int *strides, const int64_t *sizes, int rank)
-{
-    int64_t stride = 1;
-    for (int d = rank - 1; ft_ok(call) && d >= 0; stride *= sizes[d--]) {
-        ft_require(call, strides[d] == stride, name, "mismatch", FT_BAD_SIZE,
-                   "%s[%d] is %d, in a row-major array it is %lld", name, d, strides[d], (long long)stride);
-    }
-}
-
 /* An operand and its bytes, for checks of all against all. */
 typedef struct Extent {
     const char *name;
@@ -270,15 +261,16 @@ static void best(FtCall *call, const FtArgmax *a, double sign)
                shape.rank);
     ft_require(call, a->topk <= shape.size[axis], "topk", "mismatch", FT_BAD_ATTRIBUTE, "topk is %d of %lld elements", a->topk,
                (long long)shape.size[axis]);
-    if (!ft_ok(call)) {
+    if (!ft_ok(call) || shape.elements == 0) { /* the sizes beside an empty axis may multiply to anything */
         return;
     }
     const int64_t length = shape.size[axis], outer = us_shape_elements(axis, shape.size);
     const int64_t inner = us_shape_elements(shape.rank - axis - 1, shape.size + axis + 1), count = outer * a->topk * inner;
     Shape picked = shape;
     picked.size[axis] = a->topk;
-    check_strides(call, "in_strides", a->in_strides, shape.size, shape.rank);
-    check_strides(call, "out_strides", a->out_strides, picked.size, shape.rank);
+    picked.elements = count;
+    ft_strides(call, "in_strides", a->in_strides, &shape);
+    ft_strides(call, "out_strides", a->out_strides, &picked);
     void *values = a->out_value ? a->output_value : NULL;
     const int64_t value_count = a->out_value ? count : 0;
     ft_operand(call, "output", a->output, count, DTYPE_INT32);
@@ -337,7 +329,7 @@ void ft_op_nonzero(FtCall *call, const FtNonzero *a)
     ft_require(call, a->length == shape.elements, "length", "mismatch", FT_BAD_SIZE, "length is %d, the shape has %lld",
                a->length, (long long)shape.elements);
     uint32_t strides[ARRAY_RANK_LIMIT] = {0};
-    for (int d = 0; ft_ok(call) && d < shape.rank; d++) {
+    for (int d = 0; ft_ok(call) && d < shape.rank && a->length > 0; d++) {
         ft_require(call, a->dim_strides[d] >= 1, "dim_strides", "range", FT_BAD_SIZE, "dim_strides[%d] is %d", d,
                    a->dim_strides[d]);
         strides[d] = (uint32_t)a->dim_strides[d];
@@ -389,13 +381,13 @@ void ft_op_sparsefillemptyrows(FtCall *call, const FtSparsefillemptyrows *a)
     int *out = a->output_y_indices_ptr, *reverse = a->output_reverse_index_map_ptr;
     /* the outputs have a row each at the least; indices that lie under them are not to be read */
     const int64_t all_indices = ft_bytes((int64_t)a->N * a->rank, DTYPE_INT32);
-    ft_apart(call, "output_y_indices_ptr", out, ft_bytes((int64_t)a->dense_rows * a->rank, DTYPE_INT32), "indices_ptr", indices,
-             all_indices);
+    const int64_t least = ft_count(call, "output_y_indices_ptr", 2, (int64_t[]){a->dense_rows, a->rank});
+    ft_apart(call, "output_y_indices_ptr", out, ft_bytes(least, DTYPE_INT32), "indices_ptr", indices, all_indices);
     ft_apart(call, "output_y_values_ptr", a->output_y_values_ptr, ft_bytes(a->dense_rows, call->dtype), "indices_ptr", indices,
              all_indices);
     /* one row each, and one for each further entry */
     int64_t extra = 0;
-    int *counts = us_scratch_array(a->dense_rows + 1, sizeof *counts);
+    int *counts = us_scratch_array((int64_t)a->dense_rows + 1, sizeof *counts);
     ft_finish(call, counts ? KERNEL_OK : KERNEL_NO_MEMORY);
     if (counts) {
         memset(counts, 0, (size_t)a->dense_rows * sizeof *counts);

@@ -174,6 +174,25 @@ KernelStatus us_matrix_sum(const View *views, const void *attributes)
     return KERNEL_OK;
 }
 
+static View matrix_at(const View *batch, int64_t index)
+{
+    const uintptr_t offset = (uintptr_t)index * (uintptr_t)batch->strides[0] * us_dtype_size(batch->dtype);
+    View matrix = *batch;
+    matrix.data = (void *)((uintptr_t)batch->data + offset);
+    return us_view_is_absent(batch) ? matrix : us_view_remove_axis(matrix, 0);
+}
+
+KernelStatus us_matrix_sums(const View *views, const void *attributes)
+{
+    KernelStatus status = KERNEL_OK;
+    for (int64_t index = 0; index < views[2].shape[0] && status == KERNEL_OK; index++) {
+        const View matrices[] = {matrix_at(&views[0], index), matrix_at(&views[1], index), matrix_at(&views[2], index),
+                                 views[3], views[4]};
+        status = us_matrix_sum(matrices, attributes);
+    }
+    return status;
+}
+
 KernelStatus us_matrix_scale(const View *views, const void *attributes)
 {
     (void)attributes;

@@ -12,6 +12,10 @@ typedef struct MatrixSum {
 } MatrixSum;
 Kernel us_matrix_sum;
 
+/* The same of a batch: views of a, b and c of rank 3 and one shape, whose matrices may lie any number of elements
+ * apart. */
+Kernel us_matrix_sums;
+
 /* c = a * x. views of rank 2 and one shape: a, x, c. */
 Kernel us_matrix_scale;
 

@@ -18,10 +18,12 @@ static Matrix matrix_of(const GemmOperand *operand, mcblasOperation_t operation,
     return matrix;
 }
 
-/* A vector lies in memory from its first byte on, whatever its step. */
-static int64_t first_element(const GemmOperand *operand, int64_t count, bool vector)
+/* A vector lies in memory from its first byte on, whatever its step: where its first element is. That may be beyond all
+ * memory, where no operand is opened. */
+static uintptr_t first_element(const GemmOperand *operand, int64_t count, bool vector, DType compute)
 {
-    return vector && operand->leading < 0 && count > 0 ? (count - 1) * -(int64_t)operand->leading : 0;
+    const int64_t elements = vector && operand->leading < 0 && count > 0 ? (count - 1) * -(int64_t)operand->leading : 0;
+    return (uintptr_t)elements * (uintptr_t)element_size(compute, operand->dtype);
 }
 
 static Matmul product_of(const Gemm *gemm)
@@ -38,7 +40,7 @@ static Matmul product_of(const Gemm *gemm)
 
 static char *moved(char *data, const GemmOperand *operand, int64_t count, bool vector, DType compute)
 {
-    return data == NULL ? NULL : data + first_element(operand, count, vector) * element_size(compute, operand->dtype);
+    return data == NULL ? NULL : data + first_element(operand, count, vector, compute);
 }
 
 static KernelStatus multiply_one(const void *attributes, char *const *addresses, const double (*scalars)[2])
@@ -108,8 +110,7 @@ static View view_of(const Gemm *gemm, const GemmOperand *operand, int64_t stride
     const int64_t shape[] = {gemm->batch, rows, columns}, strides[] = {stride, matrix.row, matrix.column};
     memcpy(view.shape, shape, sizeof shape);
     memcpy(view.strides, strides, sizeof strides);
-    const int64_t offset = first_element(operand, rows, vector) * element_size(gemm->compute, operand->dtype);
-    view.data = (void *)((uintptr_t)operand->data + (uintptr_t)offset);
+    view.data = (void *)((uintptr_t)operand->data + first_element(operand, rows, vector, gemm->compute));
     return view;
 }
 

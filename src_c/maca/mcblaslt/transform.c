@@ -46,40 +46,28 @@ static void check_data(Call *call, const Addend *addend, const void *data, const
                MCBLAS_STATUS_INVALID_VALUE, "C is %s, which is transposed or has another layout", addend->name);
 }
 
-static View matrix_at(View batch, int64_t index)
+/* Absent where nothing is read. */
+static View addend_view(const Addend *addend)
 {
-    const uintptr_t offset = (uintptr_t)index * (uintptr_t)batch.strides[0] * us_dtype_size(batch.dtype); /* any number */
-    batch.data = (void *)((uintptr_t)batch.data + offset);
-    return us_view_remove_axis(batch, 0);
+    return is_read(addend) ? lt_view(addend->layout, addend->data, addend->operation) : us_view_absent();
 }
 
-/* One matrix of the batch; absent where nothing is read. */
-static View matrix_of(const Addend *addend, int64_t index)
-{
-    if (!is_read(addend)) {
-        return us_view_absent();
-    }
-    return matrix_at(lt_view(addend->layout, addend->data, addend->operation), index);
-}
-
-static void submit_all(Call *call, const Addend *a, const Addend *b, const View *c, mcStream_t stream)
+static void submit(Call *call, const Addend *a, const Addend *b, const View *c, mcStream_t stream)
 {
     const MatrixSum sum = {
         .conjugated_a = a->operation == MCBLAS_OP_C, .conjugated_b = b->operation == MCBLAS_OP_C,
         .alpha = {a->factor[0], a->factor[1]}, .beta = {b->factor[0], b->factor[1]},
     };
-    for (int64_t index = 0; index < c->shape[0] && call->status == 0; index++) {
-        const View first = matrix_of(a, index), second = matrix_of(b, index), result = matrix_at(*c, index);
-        Launch launch;
-        us_launch_begin(&launch, call->function);
-        us_launch_view(&launch, "A", &first);
-        us_launch_view(&launch, "B", &second);
-        us_launch_access(&launch, "C", &result, VIEW_WRITE);
-        us_launch_view(&launch, "alpha", &a->factor_view);
-        us_launch_view(&launch, "beta", &b->factor_view);
-        us_launch_kernel(&launch, us_matrix_sum, &sum, sizeof sum);
-        lt_submit(call, &launch, stream);
-    }
+    const View first = addend_view(a), second = addend_view(b);
+    Launch launch;
+    us_launch_begin(&launch, call->function);
+    us_launch_view(&launch, "A", &first);
+    us_launch_view(&launch, "B", &second);
+    us_launch_access(&launch, "C", c, VIEW_WRITE);
+    us_launch_view(&launch, "alpha", &a->factor_view);
+    us_launch_view(&launch, "beta", &b->factor_view);
+    us_launch_kernel(&launch, us_matrix_sums, &sum, sizeof sum);
+    lt_submit(call, &launch, stream);
 }
 
 mcblasStatus_t mcblasLtMatrixTransform(mcblasLtHandle_t lightHandle, mcblasLtMatrixTransformDesc_t transformDesc,
@@ -125,7 +113,7 @@ mcblasStatus_t mcblasLtMatrixTransform(mcblasLtHandle_t lightHandle, mcblasLtMat
         check_data(&call, &b, C, c);
         lt_check_pointer(&call, "C", C, true);
         const View result = lt_view(c, C, MCBLAS_OP_N);
-        submit_all(&call, &a, &b, &result, stream);
+        submit(&call, &a, &b, &result, stream);
     }
     return us_call_end(&call);
 }
