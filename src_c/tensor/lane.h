@@ -20,8 +20,9 @@ typedef enum Lane {
     LANE_COUNT
 } Lane;
 
-/* In tables of code for every lane, after the lanes: code that reads and writes 16-bit elements itself. */
-enum { FUSED_HALF = LANE_COUNT, FUSED_BFLOAT, LANE_BODIES };
+/* In tables of code for every lane, after the lanes: code that reads and writes 16-bit floats itself, and code that computes in
+ * an integer type narrower than its lane. */
+enum { FUSED_HALF = LANE_COUNT, FUSED_BFLOAT, NARROW_INT8, NARROW_UINT8, NARROW_INT16, NARROW_BOOL, LANE_BODIES };
 
 /* The lane that holds every value of an element type. */
 Lane us_lane_of(DType dtype);

@@ -98,7 +98,7 @@ def converted(values, dtype):
 @pytest.mark.parametrize("source", ALL)
 def test_every_type_converts_to_every_type(source):
     for target in ALL:
-        for count, stride in ((37, 1), (37, 3), (1100, 1)):
+        for count, stride in ((37, 1), (37, 3), (1100, 1), (16 * 1024 + 5, 1)):
             x = samples(source, count * stride, 5)[::stride]
             out = np.zeros(count, "uint16" if target == "bfloat16" else target)
             out = bfloat(out) if target == "bfloat16" else out
@@ -135,6 +135,25 @@ def test_an_absent_input_is_a_number(dtype):
         assert actual.tobytes() == expected.tobytes()
         swapped = run_map(name, [other, x], blank[2:3], dtype, numbers)[0]
         assert run_map(name, [None, x], blank[3:], dtype, numbers, scalars=[value])[0].tobytes() == swapped.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_numbers_beyond_a_narrow_type_are_compared_as_they_are(dtype):
+    x = samples(dtype, 1000, 3)
+    for value in (-100_000, -1, 0, 44, 300, 100_000):
+        for name, expected in (("lt", x.astype(int) < value), ("eq", x.astype(int) == value)):
+            assert np.array_equal(run_map(name, [x, None], [np.zeros(1000, bool)], dtype, scalars=[value])[0], expected)
+    scaled = run_map("add", [x, x], [np.zeros(1000, dtype)], dtype, [1000])[0]
+    assert np.array_equal(scaled, (x.astype(int) * 1001).astype(dtype))
+
+
+def test_of_bool_any_byte_but_0_is_true():
+    x, y = (np.resize(np.uint8(bytes_), 1000).view(bool) for bytes_ in ([0, 1, 2, 255, 0], [0, 2, 128, 0, 7, 1, 0]))
+    a, b = x.view(np.uint8) != 0, y.view(np.uint8) != 0
+    for name, expected in (("eq", a == b), ("lt", ~a & b), ("logical_and", a & b), ("logical_xor", a ^ b), ("mul", a & b),
+                           ("maximum", a | b), ("bitwise_and", a & b), ("bitwise_xor", a ^ b)):  # fmt: skip
+        out = run_map(name, [x, y], [np.zeros(1000, bool)], "bool")[0]
+        assert np.array_equal(out.view(np.uint8), expected.astype(np.uint8)), name
 
 
 def test_both_bounds_absent():

@@ -28,6 +28,24 @@ static MapBody *fused_body(const MapCall *call, const View *views)
     return call->formula->bodies()[call->compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT];
 }
 
+/* Where all operands have one narrow integer type (or are the truth of a test), and no number may be wider. */
+static MapBody *narrow_body(const MapCall *call, const View *views)
+{
+    static const int8_t bodies[DTYPE_COUNT] = {[DTYPE_INT8] = NARROW_INT8, [DTYPE_UINT8] = NARROW_UINT8,
+                                               [DTYPE_INT16] = NARROW_INT16, [DTYPE_BOOL] = NARROW_BOOL};
+    const MapFormula *formula = call->formula;
+    const DType result = formula->result == MAP_BOOL ? DTYPE_BOOL : call->compute;
+    bool fits = bodies[call->compute] != 0 && !call->blend.wanted && call->result == result &&
+                (call->compute != DTYPE_BOOL || formula->numbers == 0);
+    for (int k = 0; k < formula->inputs; k++) {
+        fits &= views[k].dtype == call->compute;
+    }
+    for (int k = 0; k < formula->outputs; k++) {
+        fits &= views[call->inputs + k].dtype == result;
+    }
+    return fits ? formula->bodies()[bodies[call->compute]] : NULL;
+}
+
 /* The axis that is innermost in the memory of an operand where the last one is not; -1: all have the same order. */
 static int32_t crossing_axis(const MapItem *item)
 {
@@ -205,6 +223,7 @@ void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64
     item->count = formula->inputs + formula->outputs;
     item->lane = us_lane_of(call->compute);
     item->body = fused_body(call, views);
+    item->body = item->body != NULL ? item->body : narrow_body(call, views);
     const DType array = item->body != NULL ? call->compute : us_lane_dtype(item->lane);
     item->body = item->body != NULL ? item->body : formula->bodies()[item->lane];
     item->blend = call->blend.wanted ? us_map_blend_body(call->compute) : NULL;
