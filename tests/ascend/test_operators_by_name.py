@@ -337,17 +337,19 @@ def test_convolutions(axes):
 # ---- LSTM ----
 
 
-def lstm(x, w, b, h, c):
-    """All that DynamicRNN gives, in float64: y, h, c, i, g, f, o, tanh(c) of each step."""
+def lstm(x, w, b, h, c, there=None, backwards=False):
+    """All that DynamicRNN gives, in float64: y, h, c, i, g, f, o, tanh(c) of each step. there [steps, batch, 1]: which sequences have
+    the step; of the others the states stay, and y is 0."""
     steps = []
-    for one in x.astype(np.float64):
+    there = np.ones((*x.shape[:2], 1)) if there is None else there
+    for one, has in list(zip(x.astype(np.float64), there))[:: -1 if backwards else 1]:
         sums = np.concatenate([one, h], 1) @ w + b
         i, f, g, o = np.split(sums, 4, 1)
         i, f, o, g = 1 / (1 + np.exp(-i)), 1 / (1 + np.exp(-f)), 1 / (1 + np.exp(-o)), np.tanh(g)
-        c = f * c + i * g
-        h = o * np.tanh(c)
-        steps.append((h, h, c, i, g, f, o, np.tanh(c)))
-    return [np.stack(parts) for parts in zip(*steps)]
+        c = np.where(has, f * c + i * g, c)
+        h = np.where(has, o * np.tanh(c), h)
+        steps.append((has * h, h, c, i, g, f, o, np.tanh(c)))
+    return [np.stack(parts) for parts in zip(*steps[:: -1 if backwards else 1])]
 
 
 LSTM = {"cell_type": "LSTM", "direction": "UNIDIRECTIONAL", "cell_depth": 1, "use_peephole": False, "keep_prob": 1.0,
@@ -379,13 +381,51 @@ def test_lstm(apart, steps, batch, inputs, cells):
         run = lstm(x, w, b, h, c)
         return (run[0] * slopes[0]).sum() + (run[1][-1] * slopes[1]).sum() + (run[2][-1] * slopes[2]).sum()
 
-    point = [one.astype(np.float64) for one in (x, w, b, h[0], c[0])]
     gradients = [by[-3], np.concatenate(by[:2]) if apart else by[0], by[-4], by[-2], by[-1]]
+    differences_agree(loss, (x, w, b, h[0], c[0]), gradients)
+
+
+def differences_agree(loss, point, gradients):
+    """Along a drawn direction of each operand."""
+    point = [one.astype(np.float64) for one in point]
     for place, slope in enumerate(gradients):
         step = 1e-5 * drawn(*slope.shape).astype(np.float64)
         ends = [loss(*point[:place], point[place] + sign * step, *point[place + 1 :]) for sign in (1, -1)]
-        exact = (ends[0] - ends[1]) / 2
-        np.testing.assert_allclose((slope * step).sum(), exact, rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose((slope * step).sum(), (ends[0] - ends[1]) / 2, rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("backwards", (False, True))
+@pytest.mark.parametrize("lengths", ((3, 3), (1, 4, 0, 2), (5,)))
+def test_lstm_of_sequences_of_their_own_lengths(backwards, lengths):
+    """Every cell is told which sequences have a step; the last states, whose slopes are given, are at the end of the way."""
+    steps, batch, inputs, cells = 5, len(lengths), 4, 3
+    x, w, b, h, c = drawn(steps, batch, inputs), drawn(inputs + cells, 4 * cells), drawn(4 * cells), drawn(batch, cells), drawn(batch, cells)
+    there = (np.arange(steps)[:, None] < np.array(lengths))[..., None]
+    mask = np.repeat(there, cells, 2).astype(np.float16)
+    attributes = {**LSTM, "direction": "REDIRECTIONAL" if backwards else "UNIDIRECTIONAL"}
+    found = results("DynamicRNN", [x, w, b, mask, h, c], [like(steps, batch, cells)] * 8, attributes)
+    for place, (one, wanted) in enumerate(zip(found, lstm(x, w, b, h, c, there, backwards))):
+        close(one if place < 3 else one * there, wanted if place < 3 else wanted * there)
+    slopes = [drawn(steps, batch, cells), drawn(batch, cells), drawn(batch, cells)]
+    y, all_h, all_c, *gates = found
+    given = [x, w, b, y, h, c, all_h, all_c, *slopes, *gates, mask]
+    by = results("DynamicRNNGrad", given, [w, b, x, h, c], attributes)
+
+    def loss(x, w, b, h, c):
+        run = lstm(x, w, b, h, c, there, backwards)
+        end = 0 if backwards else -1
+        return (run[0] * slopes[0]).sum() + (run[1][end] * slopes[1]).sum() + (run[2][end] * slopes[2]).sum()
+
+    differences_agree(loss, (x, w, b, h, c), [by[2], by[0], by[1], by[3], by[4]])
+
+
+def test_a_mask_tells_one_length_of_each_sequence():
+    x, w, b = drawn(3, 1, 2), drawn(4, 8), drawn(8)
+    for mask, status in (([1, 1, 0], 0), ([1, 0, 1], 507015), ([0, 1, 1], 507015), ([0, 0, 0], 0)):
+        for cells in (([1, 1],) if status else ([1, 1], [1, 0])):
+            given = np.array(mask, np.float16)[:, None, None] * np.array(cells, np.float16)
+            fault = status if cells == [1, 1] or not any(mask) else 507015
+            assert call("DynamicRNN", [x, w, b, given], [like(3, 1, 2)] * 8, LSTM)[0].status == fault, (mask, cells)
 
 
 def test_a_result_of_one_step_may_lack_the_axis_of_steps():

@@ -11,19 +11,24 @@ enum { Y, H0, C0, H, C, DY, DH, DC, I, G, F, O, TANH_C, BACKWARD_INPUTS };
 typedef struct Lstm {
     int64_t steps, batch, inputs, cells;
     View x, w_input, w_state, b, h, c; /* weights as the kernel has them: [4 cells, …] */
+    View mask;                         /* absent: every sequence has all steps */
+    Recurrent layer;
 } Lstm;
 
-/* What the passes have in common. The PyTorch adapter tells the gradients of DynamicRNN other values of the rest, in which
- * they have no part. */
-static void require_attributes(Named *named)
+/* What the passes have in common; true: they run from the last step. The PyTorch adapter tells the gradients of DynamicRNN
+ * other values of the rest, in which they have no part. */
+static bool require_attributes(Named *named)
 {
-    named_require_attribute(named, "direction", named_is(named, "direction", true, "UNIDIRECTIONAL"), "\"UNIDIRECTIONAL\"");
+    const bool reversed = named_is(named, "direction", false, "REDIRECTIONAL");
+    named_require_attribute(named, "direction", reversed || named_is(named, "direction", true, "UNIDIRECTIONAL"),
+                            "\"UNIDIRECTIONAL\" or \"REDIRECTIONAL\"");
     const bool order = named_is(named, "gate_order", false, "ifjo") || named_is(named, "gate_order", false, "ifco");
     named_require_attribute(named, "gate_order", order, "\"ifjo\" or \"ifco\"");
     named_require_attribute(named, "time_major", named_bool(named, "time_major", true), "true");
     named_require_attribute(named, "use_peephole", !named_bool(named, "use_peephole", false), "false");
     named_require_attribute(named, "num_proj", named_integer(named, "num_proj", 0) == 0, "0");
     named_require_attribute(named, "cell_clip", named_number(named, "cell_clip", -1) < 0, "below 0: nothing is clipped");
+    return reversed;
 }
 
 static void require_forward_attributes(Named *named)
@@ -71,7 +76,7 @@ static Lstm require_model(Named *named, bool apart)
 {
     enum { X, WEIGHTS };
     Lstm lstm = {0};
-    require_attributes(named);
+    const bool reversed = require_attributes(named);
     named_require_input(named, X, 3);
     for (int32_t i = WEIGHTS; i <= WEIGHTS + apart; i++) {
         named_require_input(named, i, 2);
@@ -84,7 +89,8 @@ static Lstm require_model(Named *named, bool apart)
                ACL_ERROR_OP_INPUT_NOT_MATCH, "input 0 of %s is of type %s; it must be float32, float16 or bfloat16", named->type,
                us_dtype_name(given->dtype));
     lstm = (Lstm){.steps = given->shape[0], .batch = given->shape[1], .inputs = given->shape[2], .cells = w->shape[1] / GATES,
-                  .x = *given};
+                  .x = *given, .layer = {.kind = CELL_LSTM, .layers = 1, .directions = 1, .keeps = true, .reversed = reversed,
+                                         .each = PARAMETER_B_IH + 1}};
     const int64_t rows = apart ? lstm.inputs : lstm.inputs + lstm.cells, columns = GATES * lstm.cells;
     named_require_shape(named, true, WEIGHTS, given->dtype, 2, (const int64_t[]){rows, columns});
     lstm.w_input = turned(w, 0, lstm.inputs);
@@ -127,7 +133,21 @@ static void require_sequences(Named *named, const Lstm *lstm, bool input, int32_
     }
 }
 
-static const Recurrent LAYER = {.kind = CELL_LSTM, .layers = 1, .directions = 1, .keeps = true, .each = PARAMETER_B_IH + 1};
+/* [steps, batch, cells] of 1 up to the end of a sequence and 0 behind it; lengths themselves are not emulated. What stands
+ * behind it are weights of peepholes, and more. */
+static void require_mask(Named *named, Lstm *lstm, int32_t index, int32_t rest)
+{
+    lstm->mask = optional(named, index);
+    const bool given = !us_view_is_absent(&lstm->mask) && lstm->mask.rank > 0;
+    if (given) {
+        named_require_shape(named, true, index, DTYPE_FLOAT16, 3, (const int64_t[]){lstm->steps, lstm->batch, lstm->cells});
+    } else {
+        lstm->mask = us_view_absent();
+    }
+    for (int32_t i = rest; i < named->input_count; i++) {
+        named_require_absent(named, i);
+    }
+}
 
 static void read_model(NamedViews *views, const Lstm *lstm)
 {
@@ -137,20 +157,18 @@ static void read_model(NamedViews *views, const Lstm *lstm)
     }
 }
 
-/* x, w or both weights, b, lengths of sequences, h, c, then weights of peepholes. */
+/* x, w or both weights, b, a mask, h, c, then weights of peepholes. */
 static void forward(Named *named, bool apart)
 {
     enum { OUT_Y, OUT_H, OUT_C, OUT_I, OUT_G, OUT_F, OUT_O, OUT_TANH_C, OUTPUTS };
-    const int32_t bias = 2 + apart, lengths = bias + 1, states = bias + 2;
+    const int32_t bias = 2 + apart, mask = bias + 1, states = bias + 2;
     named_require_counts(named, bias + 1, states + 6, OUTPUTS);
     require_forward_attributes(named);
     complete_operands(named, states, OUT_Y);
     Lstm lstm = require_model(named, apart);
     require_bias(named, &lstm, bias);
     require_states(named, &lstm, true, states);
-    for (int32_t i = lengths; i < named->input_count; i += i == lengths ? 3 : 1) {
-        named_require_absent(named, i);
-    }
+    require_mask(named, &lstm, mask, states + 2);
     require_sequences(named, &lstm, false, OUT_Y, OUTPUTS);
     lstm.h = optional(named, states);
     lstm.c = optional(named, states + 1);
@@ -163,8 +181,8 @@ static void forward(Named *named, bool apart)
     for (int32_t i = 0; i < LSTM_LISTS; i++) {
         named_write(&views, &named->outputs[lists[i]]);
     }
-    named_read(&views, NULL);
-    named_run(named, us_recurrent_forward, &views, &LAYER, sizeof LAYER);
+    named_read(&views, &lstm.mask);
+    named_run(named, us_recurrent_forward, &views, &lstm.layer, sizeof lstm.layer);
 }
 
 void named_dynamic_rnn(Named *named)
@@ -202,11 +220,11 @@ static void run_backward(Named *named, const Lstm *lstm, const View *given, cons
     for (size_t i = 0; i < sizeof writes; i++) {
         named_write(&views, &made[writes[i]]);
     }
-    named_read(&views, NULL);
-    named_run(named, us_recurrent_backward, &views, &LAYER, sizeof LAYER);
+    named_read(&views, &lstm->mask);
+    named_run(named, us_recurrent_backward, &views, &lstm->layer, sizeof lstm->layer);
 }
 
-/* x and its weights (with b, where they are not apart), Y … TANH_C, then what is not emulated. */
+/* x and its weights (with b, where they are not apart), Y … TANH_C, a mask, then what is not emulated. */
 static void backward(Named *named, bool apart)
 {
     const int32_t first = 3, outputs = 5 + apart, dx = 2 + apart;
@@ -222,9 +240,7 @@ static void backward(Named *named, bool apart)
     for (size_t i = 0; i < sizeof sequences; i++) {
         require_sequences(named, &lstm, true, first + sequences[i], 1);
     }
-    for (int32_t i = first + BACKWARD_INPUTS; i < named->input_count; i++) {
-        named_require_absent(named, i);
-    }
+    require_mask(named, &lstm, first + BACKWARD_INPUTS, first + BACKWARD_INPUTS + 1);
     require_gradients(named, &lstm, apart);
     lstm.h = named->inputs[first + H0];
     lstm.c = named->inputs[first + C0];

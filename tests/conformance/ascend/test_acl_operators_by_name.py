@@ -92,8 +92,8 @@ OPERATORS = {
                        ("DynamicRNN", [X[None], W, B], [STEPS] * 8, LSTM)),
     "outputDesc/rank": (("DynamicRNN", [X[None], W, B], [STEPS] * 7 + [STEPS.ravel()], LSTM),
                         ("DynamicRNN", [X[None], W, B], [STEPS] * 7 + [STEPS[0]], LSTM)),
-    "inputDesc/unsupported": (("DynamicRNN", [X[None], W, B, numpy.ones(2, "int32")], [STEPS] * 8, LSTM),
-                              ("DynamicRNN", [X[None], W, B, None], [STEPS] * 8, LSTM)),
+    "inputDesc/unsupported": (("DynamicRNN", [X[None], W, B, None, STEPS, STEPS, B], [STEPS] * 8, LSTM),
+                              ("DynamicRNN", [X[None], W, B, None, STEPS, STEPS, None], [STEPS] * 8, LSTM)),
     "inputDesc/reach": (("AsStrided", [X, constant(2, 3), constant(3, 1), constant(1)], [Y], {}),
                         ("AsStrided", [X, constant(2, 3), constant(3, 1), constant(0)], [Y], {})),
     "inputs/host": (("Transpose", [X, numpy.array([1, 0])], [Y.T.copy()], {}), ("Transpose", [X, constant(1, 0)], [Y.T.copy()], {})),
@@ -146,6 +146,9 @@ MISMATCHES = [
     (("DynamicRNN", [X[None], W[:3].copy(), B], [STEPS] * 8, LSTM), 100021),
     (("DynamicRNN", [X[None], W, B], [STEPS] * 7 + [STEPS.astype("float16")], LSTM), 100022),
     (("DynamicRNN", [X[None], W, B], [STEPS] * 7 + [STEPS[:, :1].copy()], LSTM), 100022),
+    (("DynamicRNN", [X[None], W, B, numpy.ones(2, "int32")], [STEPS] * 8, LSTM), 100021),  # lengths, not a mask
+    (("DynamicRNN", [X[None], W, B, STEPS[:, :1].astype("float16")], [STEPS] * 8, LSTM), 100021),
+    (("DynamicRNN", [X[None], W, B], [STEPS] * 8, {**LSTM, "direction": "BIDIRECTIONAL"}), 100023),
     (("Transpose", [X, constant(1, 0)], [Y[:, :2].copy()], {}), 100022),
     (("Fill", [constant(2, 3), Constant(X[:0, 0])], [Y], {}), 100021),  # else what lies behind the constant would be read
     (("Fill", [constant(2, 3), Constant(X[0, :1])], [Y.T.copy()], {}), 100022),
