@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from understudy.ascend import ffi, lib
 
+from tests.ascend.test_aclnn_deformable import samples
 from tests.conformance.ascend.by_name import Constant, call, constant, results
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -232,6 +233,60 @@ def test_scaled_masked_softmax_and_its_gradient():
     close(results("ScaledMaskedSoftmaxGrad", [slope, y, mask], [x], attributes)[0], by_x, "float16")
 
 
+@pytest.mark.parametrize("axes, keeps", (((0,), False), ((1, -1), True), ((0, 1, 2), False)))
+def test_sums_along_axes(axes, keeps):
+    x = drawn(3, 5, 7)
+    expected = x.astype(np.float64).sum(axes, keepdims=keeps)
+    scale = np.abs(x).sum(axes, keepdims=keeps).max()
+    found = results("ReduceSum", [x, constant(*axes)], [like(*expected.shape)], {"keep_dims": keeps})[0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=scale * 2.0**-20)
+
+
+@pytest.mark.parametrize("shape, axis", (((3, 9), -1), ((3, 9), 0), ((7,), 0), ((), -1), ((0, 4), 1), ((4, 0), 1)))
+@pytest.mark.parametrize("dtype", ("float32", "float16", "int32"))
+def test_sorted_values(shape, axis, dtype):
+    x = (8 * drawn(*shape)).astype(dtype)
+    expected = np.sort(x, axis) if shape else x
+    for descending in (False, True):
+        wanted = np.flip(expected, axis) if descending and shape else expected
+        np.testing.assert_array_equal(results("SortV2", [x], [x], {"axis": axis, "descending": descending})[0], wanted)
+
+
+# ---- dropout ----
+
+
+def host(value, dtype="float32"):
+    return Constant(np.array(value, dtype), True)
+
+
+@pytest.mark.parametrize("shape", ((64, 63), (4032,)))
+def test_masks_of_bytes(shape):
+    """Of as many as these, the share of ones is within 5 standard deviations of the probability; another seed gives others."""
+    size, masks = Constant(np.array([64, 63]), True), []
+    for seed in (1, 2, 1):
+        masks += results("DropOutGenMaskV3", [size, host(0.75)], [like(*shape, dtype="uint8")], {"seed": seed, "seed2": 0})
+        assert set(masks[-1].ravel().tolist()) == {0, 1}
+        assert abs(masks[-1].mean() - 0.75) < 5 * (0.75 * 0.25 / 4032) ** 0.5
+    assert (masks[0] != masks[1]).any() and (masks[0] == masks[2]).all()
+    for chance in (0, 1):
+        found = results("DropOutGenMaskV3", [size, host(chance, "float16")], [like(*shape, dtype="uint8")], {"seed": 3})[0]
+        np.testing.assert_array_equal(found, np.full(shape, chance))
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float16"))
+def test_masked_elements(dtype):
+    for count in (0, 1, 131):
+        x, mask = drawn(count, dtype=dtype), RANDOM.integers(0, 2, count).astype(np.uint8)
+        for stays in (0.75, 1):
+            expected = x.astype(np.float64) * mask / stays
+            close(results("DropOutDoMaskV3", [x, mask, host(stays)], [like(count, dtype=dtype)])[0], expected, dtype)
+            bits = np.zeros((count + 127) // 128 * 16, np.uint8)
+            bits[: (count + 7) // 8] = np.packbits(mask | (stays == 1), bitorder="little")  # as such masks are made
+            expected = expected if stays < 1 else x.astype(np.float64)
+            close(results("DropOutDoMask", [x, bits, host(stays)], [like(count, dtype=dtype)])[0], expected, dtype)
+        np.testing.assert_array_equal(results("DropOutDoMaskV3", [x, mask, host(0)], [like(count, dtype=dtype)])[0], 0 * x)
+
+
 def test_softmax_cross_entropy():
     logits, labels = drawn(3, 5), np.eye(5, dtype=np.float32)[[1, 4, 2]]
     powers = np.exp(logits.astype(np.float64))
@@ -332,6 +387,21 @@ def test_convolutions(axes):
     turned = {**attributes, "output_padding": (0, 0, *spare)}
     found = results(f"Conv{axes}DTranspose", [constant(*x.shape, dtype="int32"), slope, weights], [x], turned)[0]
     np.testing.assert_allclose(found, by_x, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape, taps, strides, pads, dilations, parts", (
+    ((2, 5, 6, 4), (3, 2), (2, 2), (1, 1, 0, 1), (1, 1), 2), ((1, 4, 7, 2), (1, 3), (1, 3), (0, 2, 2, 1), (1, 2), 1),
+    ((0, 4, 4, 2), (2, 2), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+))  # fmt: skip
+def test_samples_between_pixels(shape, taps, strides, pads, dilations, parts):
+    places = [(shape[1 + axis] + sum(pads[2 * axis : 2 * axis + 2]) - (taps[axis] - 1) * dilations[axis] - 1) // strides[axis] + 1
+              for axis in range(2)]
+    x, moves = drawn(*shape), drawn(shape[0], *places, 3 * parts * taps[0] * taps[1])
+    turned = [np.moveaxis(one.astype(np.float64), 3, 1) for one in (x, moves)]
+    expected = np.moveaxis(samples(*turned, taps, strides, (pads[0], pads[2]), dilations, parts, places), 1, 3)
+    attributes = {"ksize": taps, "strides": (1, *strides, 1), "pads": pads, "dilations": (1, *dilations, 1), "deformable_groups": parts,
+                  "data_format": "NHWC", "modulated": True}  # fmt: skip
+    close(results("DeformableOffsets", [x, moves], [like(*expected.shape)], attributes)[0], expected)
 
 
 # ---- LSTM ----

@@ -1,8 +1,9 @@
-/* Convolutions by name, of 2 and 3 axes. Strides and dilations are told of all axes, padding of both sides of those behind
- * the channels. */
+/* Convolutions by name, of 2 and 3 axes, and the samples of deformable ones. Strides and dilations are told of all axes, padding
+ * of both sides of those behind the channels. */
 #include "aclnnop/aclnn_convolution.h"
 #include "aclnnop/aclnn_convolution_backward.h"
 #include "ascend/op_compiler/calls.h"
+#include "kernels/conv/deform.h"
 
 enum { AXES = 3 };
 
@@ -130,4 +131,99 @@ void named_conv_2d_backprop_filter(Named *named)
 void named_conv_3d_backprop_filter(Named *named)
 {
     backward(named, 3, false);
+}
+
+/* ---- samples between pixels ---- */
+
+/* [n, h, w, c] as [n, c, h, w]. */
+static View with_channels_first(const View *view)
+{
+    static const int8_t axes[] = {0, 3, 1, 2};
+    View turned = *view;
+    for (int32_t i = 0; i < 4; i++) {
+        turned.shape[i] = view->shape[axes[i]];
+        turned.strides[i] = view->strides[axes[i]];
+    }
+    return turned;
+}
+
+/* Numbers 1 or more of height and width, between those of images and channels. */
+static void of_plane(Named *named, const char *attribute, int64_t *values)
+{
+    int64_t given[4] = {0};
+    const int32_t count = named_integers(named, attribute, given, 4);
+    named_require_attribute(named, attribute, count == 4 && given[0] == 1 && given[3] == 1 && given[1] >= 1 && given[2] >= 1,
+                            "[1, height, width, 1], each 1 or more");
+    values[0] = given[1];
+    values[1] = given[2];
+}
+
+static int64_t places_of(int64_t size, const int64_t *pads, int64_t dilation, int64_t taps, int64_t stride)
+{
+    int64_t padded, reach;
+    const bool fits = !__builtin_add_overflow(size, pads[0], &padded) && !__builtin_add_overflow(padded, pads[1], &padded) &&
+                      !__builtin_mul_overflow(dilation, taps - 1, &reach) && reach < padded;
+    return fits ? (padded - reach - 1) / stride + 1 : 0;
+}
+
+static DeformableConvolution require_deformation(Named *named, int64_t *taps, int64_t *pads)
+{
+    DeformableConvolution how = {.groups = 1, .parts = named_integer(named, "deformable_groups", 1)};
+    of_plane(named, "strides", how.stride);
+    of_plane(named, "dilations", how.dilation);
+    int32_t count = named_integers(named, "ksize", taps, 2);
+    named_require_attribute(named, "ksize", count == 2 && taps[0] >= 1 && taps[1] >= 1, "two numbers, each 1 or more");
+    count = named_integers(named, "pads", pads, 4);
+    named_require_attribute(named, "pads", count == 4 && pads[0] >= 0 && pads[1] >= 0 && pads[2] >= 0 && pads[3] >= 0,
+                            "four numbers, each 0 or more");
+    named_require_attribute(named, "data_format", named_is(named, "data_format", false, "NHWC"), "\"NHWC\"");
+    named_require_attribute(named, "modulated", named_bool(named, "modulated", true), "true");
+    how.padding[0] = pads[0];
+    how.padding[1] = pads[2];
+    return how;
+}
+
+/* Shapes of moves and samples, from that of x; a filter that does not fit leaves no place. */
+static void require_deformed(Named *named, const DeformableConvolution *how, const int64_t *taps, const int64_t *pads)
+{
+    const View *x = &named->inputs[0];
+    const int64_t rows = places_of(x->shape[1], pads, how->dilation[0], taps[0], how->stride[0]);
+    const int64_t columns = places_of(x->shape[2], pads + 2, how->dilation[1], taps[1], how->stride[1]);
+    int64_t height = 0, width = 0, channels = 0, pixels = 0;
+    const bool counted = !__builtin_mul_overflow(rows, taps[0], &height) && !__builtin_mul_overflow(columns, taps[1], &width) &&
+                         !__builtin_mul_overflow(taps[0], taps[1], &channels) &&
+                         !__builtin_mul_overflow(channels, how->parts, &channels) && !__builtin_mul_overflow(channels, 3, &channels) &&
+                         !__builtin_mul_overflow(x->shape[1], x->shape[2], &pixels) && pixels <= INT32_MAX;
+    us_require(&named->call, counted && rows > 0 && columns > 0, "inputDesc", "shape", ACL_ERROR_OP_INPUT_NOT_MATCH,
+               "the filter of %s does not fit its image, or the image has too many pixels", named->type);
+    us_require(&named->call, us_dtype_is_float(x->dtype) && x->dtype != DTYPE_FLOAT64, "inputDesc", "type",
+               ACL_ERROR_OP_INPUT_NOT_MATCH, "input 0 of %s is of type %s; it must be float32, float16 or bfloat16", named->type,
+               us_dtype_name(x->dtype));
+    if (named->call.status == 0) {
+        named_require_shape(named, true, 1, x->dtype, 4, (const int64_t[]){x->shape[0], rows, columns, channels});
+        named_require_shape(named, false, 0, x->dtype, 4, (const int64_t[]){x->shape[0], height, width, x->shape[3]});
+    }
+}
+
+/* x [n, h, w, c] and moves [n, p, q, 3 * groups * taps]; y [n, p * rows, q * columns, c]. */
+void named_deformable_offsets(Named *named)
+{
+    int64_t taps[2] = {0}, pads[4] = {0};
+    named_require_counts(named, 2, 2, 1);
+    const DeformableConvolution how = require_deformation(named, taps, pads);
+    named_require_input(named, 0, 4);
+    named_require_input(named, 1, 4);
+    if (named->call.status != 0) {
+        return;
+    }
+    const bool divides = how.parts >= 1 && named->inputs[0].shape[3] % how.parts == 0;
+    named_require_attribute(named, "deformable_groups", divides, "a divisor of the channels");
+    require_deformed(named, &how, taps, pads);
+    const View turned[] = {with_channels_first(&named->inputs[0]), with_channels_first(&named->inputs[1]),
+                           with_channels_first(&named->outputs[0])};
+    NamedViews views = {.count = 0};
+    named_read(&views, &turned[0]);
+    named_read(&views, &turned[1]);
+    named_write(&views, &turned[2]);
+    named_run(named, us_deformed_samples, &views, &how, sizeof how);
 }

@@ -129,28 +129,45 @@ static void sample_block(void *context, int64_t piece)
     us_scratch_give_back(planes.data);
 }
 
+static KernelStatus take_samples(Sampling *work)
+{
+    const int64_t channels = work->x.shape[1], of_part = channels / work->how->parts;
+    work->places[0] = work->moves.shape[2];
+    work->places[1] = work->moves.shape[3];
+    run_pieces(work->x.shape[0] * work->how->parts * ((of_part + BLOCK - 1) / BLOCK), us_view_elements(&work->samples) * 16,
+               sample_block, work);
+    return work->no_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+KernelStatus us_deformed_samples(const View *views, const void *attributes)
+{
+    enum { TO = 2 };
+    Sampling work = {.how = attributes, .x = views[X], .moves = views[MOVES], .samples = views[TO]};
+    work.rows = work.samples.shape[2] / work.moves.shape[2];
+    work.columns = work.samples.shape[3] / work.moves.shape[3];
+    return take_samples(&work);
+}
+
 KernelStatus us_conv_deformable(const View *views, const void *attributes)
 {
     const DeformableConvolution *how = attributes;
     const View *y = &views[Y], *x = &views[X];
     Sampling work = {.how = how, .x = *x, .moves = views[MOVES], .samples = views[SAMPLES], .rows = views[W].shape[2],
-                     .columns = views[W].shape[3], .places = {y->shape[2], y->shape[3]}};
+                     .columns = views[W].shape[3]};
     const int64_t shape[] = {x->shape[0], x->shape[1], y->shape[2] * work.rows, y->shape[3] * work.columns};
-    const int64_t elements = us_shape_elements(4, shape); /* -1: more than can be counted, or taken */
     void *scratch = NULL;
     if (us_view_is_absent(&work.samples)) {
-        scratch = us_scratch_array(elements, us_dtype_size(x->dtype));
+        scratch = us_scratch_array(us_shape_elements(4, shape), us_dtype_size(x->dtype)); /* -1: more than can be taken */
         if (scratch == NULL) {
             return KERNEL_NO_MEMORY;
         }
         work.samples = us_view_contiguous(scratch, x->dtype, 4, shape);
     }
-    const int64_t of_part = shape[1] / how->parts;
-    run_pieces(shape[0] * how->parts * ((of_part + BLOCK - 1) / BLOCK), elements * 16, sample_block, &work);
+    const KernelStatus sampled = take_samples(&work);
     const Convolution conv = {.axes = 2, .stride = {work.rows, work.columns}, .dilation = {1, 1}, .groups = how->groups,
                               .alpha = 1};
     const View operands[] = {work.samples, views[W], views[BIAS], us_view_absent(), *y};
-    const KernelStatus status = work.no_memory ? KERNEL_NO_MEMORY : us_conv_forward(operands, &conv);
+    const KernelStatus status = sampled == KERNEL_OK ? us_conv_forward(operands, &conv) : sampled;
     us_scratch_give_back(scratch);
     return status;
 }

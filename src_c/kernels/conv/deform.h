@@ -14,4 +14,7 @@ typedef struct DeformableConvolution {
 } DeformableConvolution;
 Kernel us_conv_deformable;
 
+/* The samples alone. views: x, moves, samples. */
+Kernel us_deformed_samples;
+
 #endif
