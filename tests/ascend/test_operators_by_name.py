@@ -402,6 +402,15 @@ def test_samples_between_pixels(shape, taps, strides, pads, dilations, parts):
     attributes = {"ksize": taps, "strides": (1, *strides, 1), "pads": pads, "dilations": (1, *dilations, 1), "deformable_groups": parts,
                   "data_format": "NHWC", "modulated": True}  # fmt: skip
     close(results("DeformableOffsets", [x, moves], [like(*expected.shape)], attributes)[0], expected)
+    slopes = drawn(*expected.shape)
+    gradients = results("DeformableOffsetsGrad", [slopes, x, moves], [x, moves], attributes)
+
+    def loss(x, moves):
+        turned = [np.moveaxis(one, 3, 1) for one in (x, moves)]
+        made = samples(*turned, taps, strides, (pads[0], pads[2]), dilations, parts, places)
+        return (np.moveaxis(made, 1, 3) * slopes).sum()
+
+    differences_agree(loss, (x, moves), gradients)
 
 
 # ---- LSTM ----

@@ -183,47 +183,76 @@ static DeformableConvolution require_deformation(Named *named, int64_t *taps, in
     return how;
 }
 
-/* Shapes of moves and samples, from that of x; a filter that does not fit leaves no place. */
-static void require_deformed(Named *named, const DeformableConvolution *how, const int64_t *taps, const int64_t *pads)
+typedef struct Deformed {
+    DeformableConvolution how;
+    int64_t moves[4], samples[4]; /* shapes */
+} Deformed;
+
+/* From x, which is input `index`, and the attributes; moves are the input behind it. */
+static Deformed require_deformed(Named *named, int32_t index)
 {
-    const View *x = &named->inputs[0];
-    const int64_t rows = places_of(x->shape[1], pads, how->dilation[0], taps[0], how->stride[0]);
-    const int64_t columns = places_of(x->shape[2], pads + 2, how->dilation[1], taps[1], how->stride[1]);
-    int64_t height = 0, width = 0, channels = 0, pixels = 0;
-    const bool counted = !__builtin_mul_overflow(rows, taps[0], &height) && !__builtin_mul_overflow(columns, taps[1], &width) &&
-                         !__builtin_mul_overflow(taps[0], taps[1], &channels) &&
-                         !__builtin_mul_overflow(channels, how->parts, &channels) && !__builtin_mul_overflow(channels, 3, &channels) &&
-                         !__builtin_mul_overflow(x->shape[1], x->shape[2], &pixels) && pixels <= INT32_MAX;
-    us_require(&named->call, counted && rows > 0 && columns > 0, "inputDesc", "shape", ACL_ERROR_OP_INPUT_NOT_MATCH,
+    int64_t taps[2] = {0}, pads[4] = {0}, channels = 0, pixels = 0;
+    Deformed made = {.how = require_deformation(named, taps, pads)};
+    named_require_input(named, index, 4);
+    named_require_input(named, index + 1, 4);
+    if (named->call.status != 0) {
+        return made;
+    }
+    const View *x = &named->inputs[index];
+    const bool divides = made.how.parts >= 1 && x->shape[3] % made.how.parts == 0;
+    named_require_attribute(named, "deformable_groups", divides, "a divisor of the channels");
+    bool counted = !__builtin_mul_overflow(taps[0], taps[1], &channels) && !__builtin_mul_overflow(channels, 3, &channels) &&
+                   !__builtin_mul_overflow(channels, made.how.parts, &channels) &&
+                   !__builtin_mul_overflow(x->shape[1], x->shape[2], &pixels) && pixels <= INT32_MAX;
+    for (int32_t axis = 0; axis < 2; axis++) {
+        const int64_t places = places_of(x->shape[1 + axis], pads + 2 * axis, made.how.dilation[axis], taps[axis],
+                                         made.how.stride[axis]);
+        made.moves[1 + axis] = places;
+        counted = counted && places > 0 && !__builtin_mul_overflow(places, taps[axis], &made.samples[1 + axis]);
+    }
+    us_require(&named->call, counted, "inputDesc", "shape", ACL_ERROR_OP_INPUT_NOT_MATCH,
                "the filter of %s does not fit its image, or the image has too many pixels", named->type);
     us_require(&named->call, us_dtype_is_float(x->dtype) && x->dtype != DTYPE_FLOAT64, "inputDesc", "type",
-               ACL_ERROR_OP_INPUT_NOT_MATCH, "input 0 of %s is of type %s; it must be float32, float16 or bfloat16", named->type,
-               us_dtype_name(x->dtype));
-    if (named->call.status == 0) {
-        named_require_shape(named, true, 1, x->dtype, 4, (const int64_t[]){x->shape[0], rows, columns, channels});
-        named_require_shape(named, false, 0, x->dtype, 4, (const int64_t[]){x->shape[0], height, width, x->shape[3]});
-    }
+               ACL_ERROR_OP_INPUT_NOT_MATCH, "input %d of %s is of type %s; it must be float32, float16 or bfloat16", (int)index,
+               named->type, us_dtype_name(x->dtype));
+    made.moves[0] = made.samples[0] = x->shape[0];
+    made.moves[3] = channels;
+    made.samples[3] = x->shape[3];
+    named_require_shape(named, true, index + 1, x->dtype, 4, made.moves);
+    return made;
 }
 
 /* x [n, h, w, c] and moves [n, p, q, 3 * groups * taps]; y [n, p * rows, q * columns, c]. */
 void named_deformable_offsets(Named *named)
 {
-    int64_t taps[2] = {0}, pads[4] = {0};
     named_require_counts(named, 2, 2, 1);
-    const DeformableConvolution how = require_deformation(named, taps, pads);
-    named_require_input(named, 0, 4);
-    named_require_input(named, 1, 4);
-    if (named->call.status != 0) {
-        return;
-    }
-    const bool divides = how.parts >= 1 && named->inputs[0].shape[3] % how.parts == 0;
-    named_require_attribute(named, "deformable_groups", divides, "a divisor of the channels");
-    require_deformed(named, &how, taps, pads);
+    const Deformed made = require_deformed(named, 0);
+    named_require_shape(named, false, 0, named->inputs[0].dtype, 4, made.samples);
     const View turned[] = {with_channels_first(&named->inputs[0]), with_channels_first(&named->inputs[1]),
                            with_channels_first(&named->outputs[0])};
     NamedViews views = {.count = 0};
     named_read(&views, &turned[0]);
     named_read(&views, &turned[1]);
     named_write(&views, &turned[2]);
-    named_run(named, us_deformed_samples, &views, &how, sizeof how);
+    named_run(named, us_deformed_samples, &views, &made.how, sizeof made.how);
+}
+
+/* Slopes of the samples, x and moves; slopes of these. */
+void named_deformable_offsets_grad(Named *named)
+{
+    enum { SLOPES, X };
+    named_require_counts(named, 3, 3, 2);
+    named_require_input(named, SLOPES, 4);
+    const Deformed made = require_deformed(named, X);
+    named_require_shape(named, true, SLOPES, named->inputs[X].dtype, 4, made.samples);
+    for (int32_t i = 0; i < 2; i++) {
+        named_require_shape(named, false, i, named->inputs[X].dtype, 4, named->inputs[X + i].shape);
+    }
+    View turned[5];
+    NamedViews views = {.count = 0};
+    for (int32_t i = 0; i < 5; i++) {
+        turned[i] = with_channels_first(i < 3 ? &named->inputs[i] : &named->outputs[i - 3]);
+        (i < 3 ? named_read : named_write)(&views, &turned[i]);
+    }
+    named_run(named, us_deformed_samples_gradient, &views, &made.how, sizeof made.how);
 }

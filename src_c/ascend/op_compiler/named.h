@@ -97,7 +97,7 @@ NamedOperator named_dropout_do_mask, named_dropout_do_mask_v3, named_dropout_gen
 /* convolution.c */
 NamedOperator named_conv_2d, named_conv_2d_backprop_filter, named_conv_2d_backprop_input, named_conv_2d_transpose,
     named_conv_3d, named_conv_3d_backprop_filter, named_conv_3d_backprop_input, named_conv_3d_transpose,
-    named_deformable_offsets;
+    named_deformable_offsets, named_deformable_offsets_grad;
 /* recurrent.c */
 NamedOperator named_dynamic_rnn, named_dynamic_rnn_grad, named_dynamic_rnn_v2, named_dynamic_rnn_v2_grad;
 

@@ -99,6 +99,7 @@ static const NamedEntry FUNCTIONS[] = {
     {.type = "DIoU", .plan = named_diou},
     {.type = "DIoUGrad", .plan = named_diou_grad},
     {.type = "DeformableOffsets", .plan = named_deformable_offsets},
+    {.type = "DeformableOffsetsGrad", .plan = named_deformable_offsets_grad},
     {.type = "DropOutDoMask", .plan = named_dropout_do_mask},
     {.type = "DropOutDoMaskV3", .plan = named_dropout_do_mask_v3},
     {.type = "DropOutGenMaskV3", .plan = named_dropout_gen_mask},

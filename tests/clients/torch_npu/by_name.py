@@ -169,14 +169,28 @@ def regions_of_images(npu):
     return [torch.tensor([4.5, 6.5, 8.5, 16.5, 18.5, 20.5, 28.5, 30.5, 32.5]), torch.tensor(9.0)]
 
 
+def deformed(x, weight, moves, bias):
+    """A convolution of 3 x 3 taps with a zero about the image; each tap is moved and has a factor."""
+    across, down, factors = moves.chunk(3, 1)
+    height, width = x.shape[2:]
+    rows, columns = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    result = bias[:, None, None]
+    for tap in range(9):
+        i, j = divmod(tap, 3)
+        places = [columns + j - 1 + across[:, tap], rows + i - 1 + down[:, tap]]
+        grid = torch.stack([2 * at / (size - 1) - 1 for at, size in zip(places, (width, height))], -1)
+        sampled = functional.grid_sample(x, grid, align_corners=True) * factors[:, tap : tap + 1]
+        result = result + torch.einsum("nchw,kc->nkhw", sampled, weight[:, :, i, j])
+    return result
+
+
 @operator
 def older_deformable_convolution(npu):
-    """Moves of whole pixels to the right: the image is shifted."""
-    x, weight, moves = single(1, 4, 6, 7), single(5, 4, 3, 3), torch.zeros(1, 27, 6, 7)
-    moves[:, :9], moves[:, 18:] = 1, 0.5
-    if npu:
-        return npu.npu_deformable_conv2d(x, weight, moves, None, [3, 3], [1, 1, 1, 1], [1, 1, 1, 1])[0]
-    return functional.conv2d(functional.pad(x, (0, 2, 1, 1)), weight * 0.5)
+    def convolution(x, weight, moves, bias):
+        return npu.npu_deformable_conv2d(x, weight, moves, bias, [3, 3], [1, 1, 1, 1], [1, 1, 1, 1])[0]
+
+    operands = single(2, 4, 6, 7), single(5, 4, 3, 3), single(2, 27, 6, 7, step=1.3), single(5)
+    return with_gradients(convolution if npu else deformed, *operands)
 
 
 @operator

@@ -198,6 +198,7 @@ LEGAL = {
     "ROIAlign": ([IMAGE, REGION], [BIN], BINS),
     "ROIAlignGrad": ([BIN, REGION], [IMAGE], {**BINS, "xdiff_shape": (1, 1, 4, 4)}),
     "DeformableOffsets": (DEFORMED, [SAMPLES], SAMPLED),
+    "DeformableOffsetsGrad": ([SAMPLES, *DEFORMED], DEFORMED, SAMPLED),
     "DropOutGenMaskV3": ([Constant(numpy.array([2, 3]), True), STAYS], [BYTES], {}),
     "DropOutDoMaskV3": ([X, BYTES, STAYS], [Y], {}),
     "DropOutDoMask": ([X, BITS, STAYS], [Y], {}),
@@ -240,7 +241,7 @@ OWN = [
         {"ksize": (1,)}, {"ksize": (1, 0)}, {"strides": (2, 1, 1, 1)}, {"strides": (1, 0, 3, 1)}, {"dilations": (1, 1, 1)},
         {"pads": (0, 1, 0)}, {"pads": (0, -1, 0, 0)}, {"deformable_groups": 3}, {"deformable_groups": 0}, {"data_format": "NCHW"},
         {"modulated": False})),
-    ("DropOutGenMaskV3", {"seed2": 1}), ("SortV2", {"axis": 2}), ("SortV2", {"axis": -3}), ("SortV2", {"descending": "yes"}),
+    ("DeformableOffsetsGrad", {"data_format": "NCHW"}), ("DropOutGenMaskV3", {"seed2": 1}), ("SortV2", {"axis": 2}), ("SortV2", {"axis": -3}), ("SortV2", {"descending": "yes"}),
 ]  # fmt: skip
 
 
