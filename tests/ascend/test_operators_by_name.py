@@ -152,6 +152,29 @@ def test_fill_of_no_dimensions():
     assert results("Fill", [constant(1), np.array(2.5, np.float32)], [like()])[0] == np.float32(2.5)
 
 
+@pytest.mark.parametrize("dtype", ("float32", "float16", "int32", "int8"))
+def test_ranges_of_rows_are_filled(dtype):
+    """As the adapter's example, whose one range is of one element of each of the first three rows; then ranges that meet or are empty."""
+    x = (100 * drawn(4, 5)).astype(dtype)
+    for starts, ends, values in (([[0, 1, 2, 0]], [[1, 2, 3, 0]], [1]), ([[0, 2, 4, 5], [3, 1, 0, 0]], [[5, 1, 5, 5], [4, 3, 0, 5]], [7, 9]),
+                                 (np.empty((0, 4)), np.empty((0, 4)), [])):  # fmt: skip
+        expected = x.copy()
+        for start, end, value in zip(starts, ends, values):
+            for row in range(4):
+                expected[row, start[row] : end[row]] = value
+        given = [np.array(starts, np.int32), np.array(ends, np.int32), np.array(values, dtype)]
+        np.testing.assert_array_equal(results("MaskedFillRange", [x, *given], [x], {"axis": 1})[0], expected)
+    row = results("MaskedFillRange", [x[0], np.array([[1]], np.int32), np.array([[3]], np.int32), np.array([5], dtype)], [x[0]], {"axis": -1})
+    np.testing.assert_array_equal(row[0], np.concatenate([x[0, :1], np.full(2, 5, dtype), x[0, 3:]]))
+
+
+def test_a_range_that_leaves_its_row_is_a_fault():
+    x, value = drawn(2, 3), np.array([1], np.float32)
+    for starts, ends, status in (([0, 0], [3, 3], 0), ([0, -1], [3, 3], 507015), ([0, 0], [3, 4], 507015)):
+        given = [x, np.array([starts], np.int32), np.array([ends], np.int32), value]
+        assert call("MaskedFillRange", given, [x])[0].status == status
+
+
 @pytest.mark.parametrize("axis", (-1, 0))
 def test_one_hot(axis):
     x, on, off = np.array([2, 0, 3], np.int32), np.array([5.0], np.float32), np.array([-1.0], np.float32)

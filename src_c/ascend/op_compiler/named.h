@@ -80,7 +80,7 @@ void named_run(Named *named, Kernel *kernel, const NamedViews *views, const void
 
 /* move.c */
 NamedOperator named_as_strided, named_broadcast_to, named_cast, named_confusion_transpose, named_fill,
-    named_no_overflow, named_one_hot, named_one_hot_d, named_pad, named_slice, named_strided_slice, named_transpose,
+    named_masked_fill_range, named_no_overflow, named_one_hot, named_one_hot_d, named_pad, named_slice, named_strided_slice, named_transpose,
     named_view_copy;
 /* formula.c */
 NamedOperator named_add, named_arg_max, named_arg_max_grad, named_arg_min, named_batch_mat_mul, named_binary,

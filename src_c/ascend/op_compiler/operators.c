@@ -125,6 +125,7 @@ static const NamedEntry FUNCTIONS[] = {
     BINARY("LogicalOr", aclnnLogicalOr),
     {.type = "MatMul", .plan = named_mat_mul},
     {.type = "MatMulV2", .plan = named_mat_mul},
+    {.type = "MaskedFillRange", .plan = named_masked_fill_range},
     BINARY("Maximum", aclnnMaximum),
     BINARY("Minimum", aclnnMinimum),
     UNARY("Mish", aclnnMish),

@@ -200,6 +200,15 @@ def older_values_in_order(npu):
 
 
 @operator
+def npu_masked_fill_range(npu):
+    x, starts, ends = single(4, 4), torch.tensor([[0, 1, 2, 3]], dtype=torch.int32), torch.tensor([[1, 2, 4, 3]], dtype=torch.int32)
+    if npu:
+        return npu.npu_masked_fill_range(x, starts, ends, torch.tensor([5.0]), 1)
+    places = torch.arange(4)
+    return x.masked_fill((places >= starts.T) & (places < ends.T), 5.0)
+
+
+@operator
 def dropout_by_bytes(npu):
     """What stays is scaled, and about as much stays as is to: 5 standard deviations of 4,096 draws are 0.034 of 0.75."""
     x = torch.ones(64, 64)

@@ -202,6 +202,7 @@ LEGAL = {
     "DropOutGenMaskV3": ([Constant(numpy.array([2, 3]), True), STAYS], [BYTES], {}),
     "DropOutDoMaskV3": ([X, BYTES, STAYS], [Y], {}),
     "DropOutDoMask": ([X, BITS, STAYS], [Y], {}),
+    "MaskedFillRange": ([X, *[numpy.array([[0, 1]], "int32")] * 2, X[0, :1]], [Y], {}),
     "ReduceSum": ([X, constant(0)], [Y[0]], {}),
     "SortV2": ([X], [Y], {}),
 }
@@ -241,7 +242,8 @@ OWN = [
         {"ksize": (1,)}, {"ksize": (1, 0)}, {"strides": (2, 1, 1, 1)}, {"strides": (1, 0, 3, 1)}, {"dilations": (1, 1, 1)},
         {"pads": (0, 1, 0)}, {"pads": (0, -1, 0, 0)}, {"deformable_groups": 3}, {"deformable_groups": 0}, {"data_format": "NCHW"},
         {"modulated": False})),
-    ("DeformableOffsetsGrad", {"data_format": "NCHW"}), ("DropOutGenMaskV3", {"seed2": 1}), ("SortV2", {"axis": 2}), ("SortV2", {"axis": -3}), ("SortV2", {"descending": "yes"}),
+    ("DeformableOffsetsGrad", {"data_format": "NCHW"}), ("DropOutGenMaskV3", {"seed2": 1}), ("MaskedFillRange", {"axis": 0}),
+    ("SortV2", {"axis": 2}), ("SortV2", {"axis": -3}), ("SortV2", {"descending": "yes"}),
 ]  # fmt: skip
 
 
@@ -267,7 +269,7 @@ def test_attributes_that_are_not_the_operators_are_refused(name, change):
     ("DropOutGenMaskV3", 1, Constant(numpy.array(-0.5, "float32"), True)), ("DropOutGenMaskV3", 1, NUMBER),
     ("DropOutGenMaskV3", 0, Constant(numpy.array([1 << 40, 1 << 40]), True)),
     ("NMSWithMask", 0, numpy.ones((3, 4), "float32")), ("DeformableOffsets", 0, numpy.ones((1, 0, 6, 2), "float32")),
-    ("DeformableOffsets", 0, numpy.ones((1, 4, 1, 2), "float32")),
+    ("DeformableOffsets", 0, numpy.ones((1, 4, 1, 2), "float32")), ("MaskedFillRange", 0, X[None]),
 ))  # fmt: skip
 def test_inputs_that_are_not_the_operators_are_refused(name, place, value):
     inputs, outputs, attributes = LEGAL[name]
