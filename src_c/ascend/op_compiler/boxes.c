@@ -1,5 +1,5 @@
-/* Operators by name of boxes: what two have in common, how one becomes another, which of many are chosen, and what an image
- * shows within them. */
+/* Operators by name of boxes: what two have in common, how one becomes another, which of many are chosen, and what an
+ * image shows within them. */
 #include "aclnnop/aclnn_roi_align_v2.h"
 #include "aclnnop/aclnn_roi_align_v2_backward.h"
 #include "ascend/op_compiler/calls.h"
@@ -24,7 +24,8 @@ static View number_of_boxes(const View *boxes, int32_t axis, int64_t number, int
 }
 
 /* A formula in float32, of `inputs` and `outputs` views. */
-static void run_formula(Named *named, const MapFormula *formula, int32_t inputs, const View *views, const double *numbers)
+static void run_formula(Named *named, const MapFormula *formula, int32_t inputs, const View *views,
+                        const double *numbers)
 {
     MapCall call = {.formula = formula, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = inputs,
                     .outputs = formula->outputs, .items = 1};
@@ -42,8 +43,9 @@ static void run_formula(Named *named, const MapFormula *formula, int32_t inputs,
 static void require_real(Named *named, int32_t index)
 {
     const DType dtype = named->call.status == 0 ? named->inputs[index].dtype : DTYPE_FLOAT32;
-    us_require(&named->call, dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16, "inputDesc", "type", ACL_ERROR_OP_INPUT_NOT_MATCH,
-               "input %d of %s is of type %s; it must be float32 or float16", (int)index, named->type, us_dtype_name(dtype));
+    us_require(&named->call, dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16, "inputDesc", "type",
+               ACL_ERROR_OP_INPUT_NOT_MATCH, "input %d of %s is of type %s; it must be float32 or float16", (int)index,
+               named->type, us_dtype_name(dtype));
 }
 
 /* ---- how much two boxes have in common ---- */
@@ -56,7 +58,8 @@ static bool require_pairs(Named *named, int32_t first)
     for (int32_t i = first; i < first + 2 && named->call.status == 0; i++) {
         named_require_input(named, i, 2);
         require_real(named, i);
-        named_require_shape(named, true, i, named->inputs[first].dtype, 2, (const int64_t[]){NUMBERS, named->inputs[i].shape[1]});
+        const int64_t shape[] = {NUMBERS, named->inputs[i].shape[1]};
+        named_require_shape(named, true, i, named->inputs[first].dtype, 2, shape);
     }
     return centred;
 }
@@ -80,7 +83,8 @@ static void overlap(Named *named, const MapFormula *formula)
         return;
     }
     const View *boxes = &named->inputs[0], *others = &named->inputs[1];
-    named_require_shape(named, false, 0, boxes->dtype, 2, (const int64_t[]){crossed ? others->shape[1] : 1, boxes->shape[1]});
+    const int64_t shape[] = {crossed ? others->shape[1] : 1, boxes->shape[1]};
+    named_require_shape(named, false, 0, boxes->dtype, 2, shape);
     View views[2 * NUMBERS + 1];
     for (int64_t i = 0; i < 2 * NUMBERS; i++) {
         views[i] = number_of_boxes(i < NUMBERS ? boxes : others, 0, i % NUMBERS, i < NUMBERS || !crossed, 2);
@@ -99,8 +103,8 @@ void named_diou(Named *named)
     overlap(named, &us_map_box_distance_overlap);
 }
 
-/* Slopes of pairs, in any shape, boxes, others; their slopes. What two boxes have in common does not depend on their order, so one
- * formula gives both. */
+/* Slopes of pairs, in any shape, boxes, others; their slopes. What two boxes have in common does not depend on their
+ * order, so one formula gives both. */
 static void overlap_backward(Named *named, const MapFormula *formula)
 {
     enum { SLOPES, BOXES, OTHERS };
@@ -114,7 +118,8 @@ static void overlap_backward(Named *named, const MapFormula *formula)
     }
     const int64_t count = named->inputs[BOXES].shape[1], given = us_view_elements(&named->inputs[SLOPES]);
     us_require(&named->call, given == count, "inputDesc", "shape", ACL_ERROR_OP_INPUT_NOT_MATCH,
-               "input 0 of %s has %lld elements; there are %lld pairs of boxes", named->type, (long long)given, (long long)count);
+               "input 0 of %s has %lld elements; there are %lld pairs of boxes", named->type, (long long)given,
+               (long long)count);
     const DType dtype = named->inputs[BOXES].dtype;
     named_require_shape(named, true, SLOPES, dtype, named->inputs[SLOPES].rank, named->inputs[SLOPES].shape);
     for (int32_t k = 0; k < 2; k++) {
@@ -228,7 +233,8 @@ void named_nms_with_mask(Named *named)
     named_run(named, us_suppressed_mask, &views, &how, sizeof how);
 }
 
-/* Boxes [n, 4], scores [n], how many at most, thresholds of overlaps and of scores; numbers of the chosen ones, how many. */
+/* Boxes [n, 4], scores [n], how many at most, thresholds of overlaps and of scores; numbers of the chosen ones, how
+ * many. */
 void named_non_max_suppression(Named *named)
 {
     enum { INPUTS = 5 };
@@ -265,12 +271,14 @@ static SuppressedClasses require_classes(Named *named, int64_t *room)
     *room = named_integer(named, "max_total_size", 0);
     named_require_attribute(named, "max_size_per_class", how.most >= 1, "1 or more");
     named_require_attribute(named, "max_total_size", *room >= 1, "1 or more");
-    named_require_attribute(named, "change_coordinate_frame", !named_bool(named, "change_coordinate_frame", false), "false");
+    named_require_attribute(named, "change_coordinate_frame", !named_bool(named, "change_coordinate_frame", false),
+                            "false");
     named_require_attribute(named, "transpose_box", !named_bool(named, "transpose_box", false), "false");
     return how;
 }
 
-/* Boxes [images, n, 1 or classes, 4], scores [images, n, classes]; boxes, scores, classes and numbers of the chosen ones. */
+/* Boxes [images, n, 1 or classes, 4], scores [images, n, classes]; boxes, scores, classes and numbers of the chosen
+ * ones. */
 void named_batch_multi_class_non_max_suppression(Named *named)
 {
     int64_t room = 0;
@@ -314,7 +322,8 @@ static RegionBins require_bins(Named *named)
     const RegionBins bins = {named_integer(named, "pooled_height", 0), named_integer(named, "pooled_width", 0),
                              named_integer(named, "sample_num", 2), (float)named_number(named, "spatial_scale", 1),
                              named_integer(named, "roi_end_mode", 1) == 3};
-    named_require_attribute(named, "roi_end_mode", bins.aligned || named_integer(named, "roi_end_mode", 1) == 0, "0 or 3");
+    named_require_attribute(named, "roi_end_mode", bins.aligned || named_integer(named, "roi_end_mode", 1) == 0,
+                            "0 or 3");
     return bins;
 }
 
@@ -336,6 +345,6 @@ void named_roi_align_grad(Named *named)
     const int32_t rank = named_integers(named, "xdiff_shape", shape, VIEW_RANK_LIMIT);
     aclIntArray *of_x = call_array(&call, shape, (uint64_t)rank);
     aclTensor *slopes = call_input(&call, 0), *boxes = call_input(&call, 1), *out = call_output(&call, 0);
-    CALL_ACLNN(&call, aclnnRoiAlignV2Backward, slopes, boxes, of_x, bins.height, bins.width, bins.scale, bins.samples, bins.aligned,
-               out);
+    CALL_ACLNN(&call, aclnnRoiAlignV2Backward, slopes, boxes, of_x, bins.height, bins.width, bins.scale, bins.samples,
+               bins.aligned, out);
 }

@@ -1,5 +1,5 @@
-/* Convolutions by name, of 2 and 3 axes, and the samples of deformable ones. Strides and dilations are told of all axes, padding
- * of both sides of those behind the channels. */
+/* Convolutions by name, of 2 and 3 axes, and the samples of deformable ones. Strides and dilations are told of all
+ * axes, padding of both sides of those behind the channels. */
 #include "aclnnop/aclnn_convolution.h"
 #include "aclnnop/aclnn_convolution_backward.h"
 #include "ascend/op_compiler/calls.h"
@@ -152,8 +152,8 @@ static void of_plane(Named *named, const char *attribute, int64_t *values)
 {
     int64_t given[4] = {0};
     const int32_t count = named_integers(named, attribute, given, 4);
-    named_require_attribute(named, attribute, count == 4 && given[0] == 1 && given[3] == 1 && given[1] >= 1 && given[2] >= 1,
-                            "[1, height, width, 1], each 1 or more");
+    const bool fits = count == 4 && given[0] == 1 && given[1] >= 1 && given[2] >= 1 && given[3] == 1;
+    named_require_attribute(named, attribute, fits, "[1, height, width, 1], each 1 or more");
     values[0] = given[1];
     values[1] = given[2];
 }
@@ -161,7 +161,8 @@ static void of_plane(Named *named, const char *attribute, int64_t *values)
 static int64_t places_of(int64_t size, const int64_t *pads, int64_t dilation, int64_t taps, int64_t stride)
 {
     int64_t padded, reach;
-    const bool fits = !__builtin_add_overflow(size, pads[0], &padded) && !__builtin_add_overflow(padded, pads[1], &padded) &&
+    const bool fits = !__builtin_add_overflow(size, pads[0], &padded) &&
+                      !__builtin_add_overflow(padded, pads[1], &padded) &&
                       !__builtin_mul_overflow(dilation, taps - 1, &reach) && reach < padded;
     return fits ? (padded - reach - 1) / stride + 1 : 0;
 }
@@ -201,7 +202,8 @@ static Deformed require_deformed(Named *named, int32_t index)
     const View *x = &named->inputs[index];
     const bool divides = made.how.parts >= 1 && x->shape[3] % made.how.parts == 0;
     named_require_attribute(named, "deformable_groups", divides, "a divisor of the channels");
-    bool counted = !__builtin_mul_overflow(taps[0], taps[1], &channels) && !__builtin_mul_overflow(channels, 3, &channels) &&
+    bool counted = !__builtin_mul_overflow(taps[0], taps[1], &channels) &&
+                   !__builtin_mul_overflow(channels, 3, &channels) &&
                    !__builtin_mul_overflow(channels, made.how.parts, &channels) &&
                    !__builtin_mul_overflow(x->shape[1], x->shape[2], &pixels) && pixels <= INT32_MAX;
     for (int32_t axis = 0; axis < 2; axis++) {
@@ -213,8 +215,8 @@ static Deformed require_deformed(Named *named, int32_t index)
     us_require(&named->call, counted, "inputDesc", "shape", ACL_ERROR_OP_INPUT_NOT_MATCH,
                "the filter of %s does not fit its image, or the image has too many pixels", named->type);
     us_require(&named->call, us_dtype_is_float(x->dtype) && x->dtype != DTYPE_FLOAT64, "inputDesc", "type",
-               ACL_ERROR_OP_INPUT_NOT_MATCH, "input %d of %s is of type %s; it must be float32, float16 or bfloat16", (int)index,
-               named->type, us_dtype_name(x->dtype));
+               ACL_ERROR_OP_INPUT_NOT_MATCH, "input %d of %s is of type %s; it must be float32, float16 or bfloat16",
+               (int)index, named->type, us_dtype_name(x->dtype));
     made.moves[0] = made.samples[0] = x->shape[0];
     made.moves[3] = channels;
     made.samples[3] = x->shape[3];

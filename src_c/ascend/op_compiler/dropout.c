@@ -1,4 +1,5 @@
-/* Dropout by name: masks of bytes or bits, 1 where an element stays. What stays is divided by the probability to stay. */
+/* Dropout by name: masks of bytes or bits, 1 where an element stays. What stays is divided by the probability to
+ * stay. */
 #include "aclnnop/aclnn_bernoulli.h"
 #include "aclnnop/aclnn_div.h"
 #include "aclnnop/aclnn_dropout_do_mask.h"
@@ -12,7 +13,8 @@ static double probability(Named *named, int32_t index)
 {
     named_require_input(named, index, 0);
     us_require(&named->call, named->call.status != 0 || named->constants[index] != NULL, "inputs", "host",
-               ACL_ERROR_OP_INPUT_NOT_MATCH, "input %d of %s must be a constant or lie in host memory", (int)index, named->type);
+               ACL_ERROR_OP_INPUT_NOT_MATCH, "input %d of %s must be a constant or lie in host memory", (int)index,
+               named->type);
     double value = 0;
     if (named->call.status == 0) {
         us_load_double(&value, named->constants[index], named->inputs[index].dtype, 1, 1);
@@ -33,8 +35,9 @@ void named_dropout_gen_mask(Named *named)
     named_require_attribute(named, "seed2", named_integer(named, "seed2", 0) == 0, "0");
     (void)probability(named, 1);
     const int64_t wanted = us_shape_elements(rank, shape), made = us_view_elements(&named->outputs[0]);
-    us_require(&named->call, named->call.status != 0 || made == wanted, "outputDesc", "shape", ACL_ERROR_OP_OUTPUT_NOT_MATCH,
-               "output 0 of %s has %lld elements; input 0 tells %lld", named->type, (long long)made, (long long)wanted);
+    us_require(&named->call, named->call.status != 0 || made == wanted, "outputDesc", "shape",
+               ACL_ERROR_OP_OUTPUT_NOT_MATCH, "output 0 of %s has %lld elements; input 0 tells %lld", named->type,
+               (long long)made, (long long)wanted);
     named_require_shape(named, false, 0, DTYPE_UINT8, named->outputs[0].rank, named->outputs[0].shape);
     aclScalar *stays = call_refused(&call) ? NULL : call_scalar(&call, 1);
     aclTensor *mask = call_output(&call, 0);
@@ -63,7 +66,8 @@ void named_dropout_do_mask_v3(Named *named)
     if (named->call.status == 0) {
         const int64_t bytes = us_view_elements(&named->inputs[1]), elements = us_view_elements(x);
         us_require(&named->call, bytes == elements, "inputDesc", "shape", ACL_ERROR_OP_INPUT_NOT_MATCH,
-                   "input 1 of %s has %lld elements; input 0 has %lld", named->type, (long long)bytes, (long long)elements);
+                   "input 1 of %s has %lld elements; input 0 has %lld", named->type, (long long)bytes,
+                   (long long)elements);
         named_require_shape(named, true, 1, DTYPE_UINT8, named->inputs[1].rank, named->inputs[1].shape);
         named_require_shape(named, false, 0, x->dtype, x->rank, x->shape);
     }

@@ -182,8 +182,9 @@ void named_sort(Named *named)
     const View *x = &named->inputs[0];
     const int64_t rank = x->rank > 0 ? x->rank : 1, at = axis < 0 ? axis + rank : axis;
     named_require_attribute(named, "axis", at >= 0 && at < rank, "an axis of input 0");
-    us_require(&named->call, x->dtype != DTYPE_COMPLEX64 && x->dtype != DTYPE_COMPLEX128, "inputDesc", "type", ACL_ERROR_OP_INPUT_NOT_MATCH,
-               "input 0 of %s is of type %s, which has no order", named->type, us_dtype_name(x->dtype));
+    us_require(&named->call, x->dtype != DTYPE_COMPLEX64 && x->dtype != DTYPE_COMPLEX128, "inputDesc", "type",
+               ACL_ERROR_OP_INPUT_NOT_MATCH, "input 0 of %s is of type %s, which has no order", named->type,
+               us_dtype_name(x->dtype));
     named_require_shape(named, false, 0, x->dtype, x->rank, x->shape);
     const SortLines how = {.axis = (int32_t)at, .descending = descending};
     NamedViews views = {.count = 0};

@@ -80,18 +80,18 @@ void named_run(Named *named, Kernel *kernel, const NamedViews *views, const void
 
 /* move.c */
 NamedOperator named_as_strided, named_broadcast_to, named_cast, named_confusion_transpose, named_fill,
-    named_masked_fill_range, named_no_overflow, named_one_hot, named_one_hot_d, named_pad, named_slice, named_strided_slice, named_transpose,
-    named_view_copy;
+    named_masked_fill_range, named_no_overflow, named_one_hot, named_one_hot_d, named_pad, named_slice,
+    named_strided_slice, named_transpose, named_view_copy;
 /* formula.c */
 NamedOperator named_add, named_arg_max, named_arg_max_grad, named_arg_min, named_batch_mat_mul, named_binary,
     named_cdist_grad, named_iou, named_layer_norm, named_mat_mul, named_mish_grad, named_reduce_sum,
     named_relu, named_scaled_masked_softmax, named_scaled_masked_softmax_grad, named_sign, named_sign_bits_pack,
-    named_sign_bits_unpack, named_softmax, named_softmax_cross_entropy, named_sort, named_sub, named_swish, named_swish_grad,
-    named_unary;
+    named_sign_bits_unpack, named_softmax, named_softmax_cross_entropy, named_sort, named_sub, named_swish,
+    named_swish_grad, named_unary;
 /* boxes.c */
-NamedOperator named_batch_multi_class_non_max_suppression, named_bounding_box_decode, named_bounding_box_encode, named_diou,
-    named_diou_grad, named_giou, named_giou_grad, named_nms_with_mask, named_non_max_suppression, named_roi_align,
-    named_roi_align_grad;
+NamedOperator named_batch_multi_class_non_max_suppression, named_bounding_box_decode, named_bounding_box_encode,
+    named_diou, named_diou_grad, named_giou, named_giou_grad, named_nms_with_mask, named_non_max_suppression,
+    named_roi_align, named_roi_align_grad;
 /* dropout.c */
 NamedOperator named_dropout_do_mask, named_dropout_do_mask_v3, named_dropout_gen_mask;
 /* convolution.c */

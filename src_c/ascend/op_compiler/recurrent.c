@@ -15,8 +15,8 @@ typedef struct Lstm {
     Recurrent layer;
 } Lstm;
 
-/* What the passes have in common; true: they run from the last step. The PyTorch adapter tells the gradients of DynamicRNN
- * other values of the rest, in which they have no part. */
+/* What the passes have in common; true: they run from the last step. The PyTorch adapter tells the gradients of
+ * DynamicRNN other values of the rest, in which they have no part. */
 static bool require_attributes(Named *named)
 {
     const bool reversed = named_is(named, "direction", false, "REDIRECTIONAL");
@@ -89,8 +89,8 @@ static Lstm require_model(Named *named, bool apart)
                ACL_ERROR_OP_INPUT_NOT_MATCH, "input 0 of %s is of type %s; it must be float32, float16 or bfloat16", named->type,
                us_dtype_name(given->dtype));
     lstm = (Lstm){.steps = given->shape[0], .batch = given->shape[1], .inputs = given->shape[2], .cells = w->shape[1] / GATES,
-                  .x = *given, .layer = {.kind = CELL_LSTM, .layers = 1, .directions = 1, .keeps = true, .reversed = reversed,
-                                         .each = PARAMETER_B_IH + 1}};
+                  .x = *given, .layer = {.kind = CELL_LSTM, .layers = 1, .directions = 1, .each = PARAMETER_B_IH + 1,
+                                         .keeps = true, .reversed = reversed}};
     const int64_t rows = apart ? lstm.inputs : lstm.inputs + lstm.cells, columns = GATES * lstm.cells;
     named_require_shape(named, true, WEIGHTS, given->dtype, 2, (const int64_t[]){rows, columns});
     lstm.w_input = turned(w, 0, lstm.inputs);
@@ -133,14 +133,15 @@ static void require_sequences(Named *named, const Lstm *lstm, bool input, int32_
     }
 }
 
-/* [steps, batch, cells] of 1 up to the end of a sequence and 0 behind it; lengths themselves are not emulated. What stands
- * behind it are weights of peepholes, and more. */
+/* [steps, batch, cells] of 1 up to the end of a sequence and 0 behind it; lengths themselves are not emulated. What
+ * stands behind it are weights of peepholes, and more. */
 static void require_mask(Named *named, Lstm *lstm, int32_t index, int32_t rest)
 {
     lstm->mask = optional(named, index);
     const bool given = !us_view_is_absent(&lstm->mask) && lstm->mask.rank > 0;
     if (given) {
-        named_require_shape(named, true, index, DTYPE_FLOAT16, 3, (const int64_t[]){lstm->steps, lstm->batch, lstm->cells});
+        const int64_t shape[] = {lstm->steps, lstm->batch, lstm->cells};
+        named_require_shape(named, true, index, DTYPE_FLOAT16, 3, shape);
     } else {
         lstm->mask = us_view_absent();
     }

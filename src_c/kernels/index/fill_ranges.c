@@ -7,8 +7,9 @@ static KernelStatus check_ranges(const int32_t *starts, const int32_t *ends, int
     const int64_t rows = x->shape[0], columns = x->shape[1];
     for (int64_t i = 0; i < fills * rows; i++) {
         if (starts[i] < 0 || ends[i] > columns) {
-            return us_kernel_fault("range %lld of row %lld is %d to %d; the row has %lld elements", (long long)(i / rows),
-                                   (long long)(i % rows), (int)starts[i], (int)ends[i], (long long)columns);
+            return us_kernel_fault("range %lld of row %lld is %d to %d; the row has %lld elements",
+                                   (long long)(i / rows), (long long)(i % rows), (int)starts[i], (int)ends[i],
+                                   (long long)columns);
         }
     }
     return KERNEL_OK;

@@ -4,9 +4,10 @@
 
 #include "kernels/kernels.h"
 
-/* out = x, but elements starts[k, r] … ends[k, r] - 1 of row r are values[k], of several the last one; a range that leaves its row is
- * a fault, before anything is written.
- * views, row-major: x [rows, columns], starts, ends (int32) [fills, rows], values [fills], out. All types but int32 are x's. */
+/* out = x, but elements starts[k, r] … ends[k, r] - 1 of row r are values[k], of several the last one; a range that
+ * leaves its row is a fault, before anything is written.
+ * views, row-major: x [rows, columns], starts, ends (int32) [fills, rows], values [fills], out. All types but int32
+ * are x's. */
 Kernel us_fill_ranges;
 
 #endif

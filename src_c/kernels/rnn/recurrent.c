@@ -256,7 +256,8 @@ static KernelStatus read_mask(const View *mask, RecurrentSizes sizes, int32_t *l
 {
     memset(lengths, 0, (size_t)sizes.batch * sizeof *lengths);
     for (int64_t i = 0; i < us_view_elements(mask); i++) {
-        const int64_t cell = i % mask->shape[2], row = i / mask->shape[2] % sizes.batch, step = i / mask->shape[2] / sizes.batch;
+        const int64_t cell = i % mask->shape[2], line = i / mask->shape[2];
+        const int64_t row = line % sizes.batch, step = line / sizes.batch;
         float value;
         us_linear_load_float(mask, i, 1, &value);
         lengths[row] += cell == 0 && value != 0 && lengths[row] == step;

@@ -51,7 +51,8 @@ int32_t us_recurrent_lists(CellKind kind);
 int32_t us_recurrent_parameters(const Recurrent *network);
 
 /* Of both, the last view, where it is not absent, tells the lengths: int64 (steps) of 0 … batch; sequence number b has as
- * many steps as there are numbers above b. Or a mask (steps, batch, …), not 0 up to the end of a sequence. Then the output is 0 behind the ends, and gates are 0 in the lists.
+ * many steps as there are numbers above b. Or a mask (steps, batch, …), which is not 0 up to the end of a sequence. Then the
+ * output is 0 behind the ends, and gates are 0 in the lists.
  * views: input, h0, c0 (absent: zeros; c0 of LSTM only), parameters …, output, last h, last c (of LSTM only), and
  * where it keeps them the lists, one after the other. States are (layers * directions, batch, hidden). */
 Kernel us_recurrent_forward;

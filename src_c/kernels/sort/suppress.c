@@ -47,7 +47,10 @@ static void load_box(const View *boxes, int64_t row, Box *box)
 {
     double given[4];
     us_linear_load_double(boxes, row * boxes->shape[boxes->rank - 1], 4, given);
-    *box = (Box){{smaller(given[0], given[2]), smaller(given[1], given[3]), larger(given[0], given[2]), larger(given[1], given[3])}};
+    for (int k = 0; k < 2; k++) {
+        box->corners[k] = smaller(given[k], given[k + 2]);
+        box->corners[k + 2] = larger(given[k], given[k + 2]);
+    }
 }
 
 static double area(const double *corners)
@@ -177,8 +180,8 @@ static KernelStatus add_class(const View *views, const SuppressedClasses *how, i
     const KernelStatus status = order_candidates(candidates, count, how->score, &above);
     const int64_t found = status == KERNEL_OK ? choose(candidates, above, how->overlap, how->most) : 0;
     for (int64_t i = 0; i < found; i++, winners->count++) {
-        const int64_t place = candidates->chosen[i], row = image * count + place;
-        us_linear_load_double(boxes, (row * of_box + (of_box > 1 ? class : 0)) * 4, 4, winners->boxes[winners->count].corners);
+        const int64_t place = candidates->chosen[i], row = (image * count + place) * of_box + (of_box > 1 ? class : 0);
+        us_linear_load_double(boxes, row * 4, 4, winners->boxes[winners->count].corners);
         winners->scores[winners->count] = candidates->scores[place];
         winners->classes[winners->count] = class;
     }
@@ -199,8 +202,8 @@ static void store_winners(const View *views, int64_t image, const Candidates *wi
     store(&views[COUNTS], image, (double)count);
 }
 
-static KernelStatus choose_of_image(const View *views, const SuppressedClasses *how, int64_t image, const Candidates *candidates,
-                                    Candidates *winners)
+static KernelStatus choose_of_image(const View *views, const SuppressedClasses *how, int64_t image,
+                                    const Candidates *candidates, Candidates *winners)
 {
     KernelStatus status = KERNEL_OK;
     winners->count = 0;
@@ -224,7 +227,8 @@ KernelStatus us_suppressed_classes(const View *views, const void *attributes)
     if (!take_candidates(&candidates, count)) {
         return KERNEL_NO_MEMORY;
     }
-    KernelStatus status = take_candidates(&winners, us_scratch_count(of_class, views[1].shape[2])) ? KERNEL_OK : KERNEL_NO_MEMORY;
+    const int64_t most = us_scratch_count(of_class, views[1].shape[2]);
+    KernelStatus status = take_candidates(&winners, most) ? KERNEL_OK : KERNEL_NO_MEMORY;
     if (status == KERNEL_OK) {
         for (int64_t image = 0; image < views[1].shape[0] && status == KERNEL_OK; image++) {
             status = choose_of_image(views, how, image, &candidates, &winners);
