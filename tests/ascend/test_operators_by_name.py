@@ -539,6 +539,49 @@ def test_a_result_of_one_step_may_lack_the_axis_of_steps():
         close(one, wanted[0])
 
 
+# ---- GRU ----
+
+
+def gru(x, w, u, b, d, h, backwards=False):
+    """All that DynamicGRUV2 gives, in float64: y, h, z, r, n and what n has of the state."""
+    steps = []
+    for one in x.astype(np.float64)[:: -1 if backwards else 1]:
+        (xr, xz, xn), (hr, hz, hn) = np.split(one @ w + b, 3, 1), np.split(h @ u + d, 3, 1)
+        r, z = 1 / (1 + np.exp(-xr - hr)), 1 / (1 + np.exp(-xz - hz))
+        n = np.tanh(xn + r * hn)
+        h = (1 - z) * n + z * h
+        steps.append((h, h, z, r, n, hn))
+    return [np.stack(parts) for parts in zip(*steps[:: -1 if backwards else 1])]
+
+
+GRU = {"direction": "UNIDIRECTIONAL", "cell_depth": 1, "keep_prob": 1.0, "cell_clip": -1.0, "num_proj": 0, "time_major": True,
+       "activation": "tanh", "gate_order": "rzh", "reset_after": True}  # fmt: skip
+
+
+@pytest.mark.parametrize("backwards", (False, True))
+@pytest.mark.parametrize("steps, batch, inputs, cells", ((1, 1, 1, 1), (3, 2, 4, 5), (6, 5, 3, 17)))
+def test_gru(backwards, steps, batch, inputs, cells):
+    x, h = drawn(steps, batch, inputs), drawn(1, batch, cells)
+    parameters = drawn(inputs, 3 * cells), drawn(cells, 3 * cells), drawn(3 * cells), drawn(3 * cells)
+    attributes = {**GRU, "direction": "REDIRECTIONAL" if backwards else "UNIDIRECTIONAL"}
+    made = [like(steps, batch, cells) for _ in range(6)]
+    found = results("DynamicGRUV2", [x, *parameters, None, h], made, attributes)
+    for one, wanted in zip(found, gru(x, *parameters, h[0], backwards)):
+        close(one, wanted)
+    nothing = [0 * one for one in parameters[2:]]
+    for one, wanted in zip(results("DynamicGRUV2", [x, *parameters[:2]], made, attributes), gru(x, *parameters[:2], *nothing, 0 * h[0], backwards)):
+        close(one, wanted)
+    slopes, absent = [drawn(steps, batch, cells), drawn(1, batch, cells)], np.zeros((), np.float32)
+    given = [x, *parameters[:2], found[0], h, found[1], *slopes, *found[2:], absent, absent]
+    by = results("DynamicGRUV2Grad", given, [*parameters, x, h], attributes)
+
+    def loss(x, w, u, b, d, h):
+        run = gru(x, w, u, b, d, h[0], backwards)
+        return (run[0] * slopes[0]).sum() + (run[1][0 if backwards else -1] * slopes[1]).sum()
+
+    differences_agree(loss, (x, *parameters, h), [by[4], *by[:4], by[5]])
+
+
 # ---- the call ----
 
 

@@ -99,6 +99,7 @@ NamedOperator named_conv_2d, named_conv_2d_backprop_filter, named_conv_2d_backpr
     named_conv_3d, named_conv_3d_backprop_filter, named_conv_3d_backprop_input, named_conv_3d_transpose,
     named_deformable_offsets, named_deformable_offsets_grad;
 /* recurrent.c */
-NamedOperator named_dynamic_rnn, named_dynamic_rnn_grad, named_dynamic_rnn_v2, named_dynamic_rnn_v2_grad;
+NamedOperator named_dynamic_gru_v2, named_dynamic_gru_v2_grad, named_dynamic_rnn, named_dynamic_rnn_grad,
+    named_dynamic_rnn_v2, named_dynamic_rnn_v2_grad;
 
 #endif

@@ -4,6 +4,8 @@
 #include <string.h>
 
 static const NamedEntry KERNELS[] = {
+    {.type = "DynamicGRUV2", .plan = named_dynamic_gru_v2},
+    {.type = "DynamicGRUV2Grad", .plan = named_dynamic_gru_v2_grad},
     {.type = "DynamicRNN", .plan = named_dynamic_rnn},
     {.type = "DynamicRNNGrad", .plan = named_dynamic_rnn_grad},
     {.type = "DynamicRNNV2", .plan = named_dynamic_rnn_v2},

@@ -220,6 +220,16 @@ def dropout_by_bytes(npu):
 
 
 @operator
+def older_gru(npu):
+    """PyTorch's has weights with rows of r, z, n."""
+    x, h, weights = single(3, 2, 4), single(1, 2, 5), (single(4, 15), single(5, 15), single(15), single(15, step=1.1))
+    if npu:
+        lengths = torch.full((2,), 3, dtype=torch.int32)
+        return with_gradients(lambda x, h, *w: npu.npu_gru(x, h, *w, lengths, True, 1, 0.0, True, False, False)[0], x, h, *weights)
+    return with_gradients(lambda x, h, w, u, b, d: torch.gru(x, h, [w.T, u.T, b, d], True, 1, 0.0, True, False, False)[0], x, h, *weights)
+
+
+@operator
 def packed_lstm(npu):
     """Without the gradient of the input, and of the last states of what runs backwards: the adapter loses them."""
     results, device = [], npu.device if npu else "cpu"

@@ -96,6 +96,9 @@ SAMPLED = {"ksize": (1, 2), "strides": (1, 2, 3, 1), "pads": (0, 1, 0, 0), "dila
            "data_format": "NHWC"}  # fmt: skip
 DEFORMED = [numpy.ones((1, 4, 6, 2), "float32"), numpy.zeros((1, 3, 2, 12), "float32")]
 SAMPLES = numpy.ones((1, 3, 4, 2), "float32")
+GRU = [numpy.ones((2, 3), "float32"), numpy.ones((1, 3), "float32"), numpy.ones(3, "float32"), numpy.ones(3, "float32")]
+TWO, STATE = numpy.ones((2, 3, 2), "float32"), numpy.ones((1, 3, 1), "float32")
+GATES = numpy.ones((2, 3, 1), "float32")
 BYTES, BITS = numpy.ones(6, "uint8"), numpy.ones(16, "uint8")
 STAYS = Constant(NUMBER, True)
 
@@ -167,6 +170,7 @@ MISMATCHES = [
     (("DynamicRNN", [X[None], W, B], [STEPS] * 7 + [STEPS[:, :1].copy()], LSTM), 100022),
     (("DynamicRNN", [X[None], W, B, numpy.ones(2, "int32")], [STEPS] * 8, LSTM), 100021),  # lengths, not a mask
     (("DynamicRNN", [X[None], W, B, STEPS[:, :1].astype("float16")], [STEPS] * 8, LSTM), 100021),
+    (("DynamicGRUV2", [TWO, *GRU, numpy.ones(3, "int32")], [GATES] * 6, {"gate_order": "rzh"}), 207000),
     (("DynamicRNN", [X[None], W, B], [STEPS] * 8, {**LSTM, "direction": "BIDIRECTIONAL"}), 100023),
     (("Transpose", [X, constant(1, 0)], [Y[:, :2].copy()], {}), 100022),
     (("Fill", [constant(2, 3), Constant(X[:0, 0])], [Y], {}), 100021),  # else what lies behind the constant would be read
@@ -202,6 +206,8 @@ LEGAL = {
     "DropOutGenMaskV3": ([Constant(numpy.array([2, 3]), True), STAYS], [BYTES], {}),
     "DropOutDoMaskV3": ([X, BYTES, STAYS], [Y], {}),
     "DropOutDoMask": ([X, BITS, STAYS], [Y], {}),
+    "DynamicGRUV2": ([TWO, *GRU], [GATES] * 6, {"gate_order": "rzh"}),
+    "DynamicGRUV2Grad": ([TWO, *GRU[:2], GATES, STATE, GATES, GATES, STATE, *[GATES] * 4], [*GRU, TWO, STATE], {"gate_order": "rzh"}),
     "MaskedFillRange": ([X, *[numpy.array([[0, 1]], "int32")] * 2, X[0, :1]], [Y], {}),
     "ReduceSum": ([X, constant(0)], [Y[0]], {}),
     "SortV2": ([X], [Y], {}),
@@ -217,7 +223,8 @@ def broken():
     for name, (inputs, outputs, attributes) in LEGAL.items():
         for place, given in enumerate(inputs):
             if not isinstance(given, Constant):
-                yield name, replaced(inputs, place, None), outputs, attributes
+                if (name, place) not in (("DynamicGRUV2", 3), ("DynamicGRUV2", 4)):  # biases
+                    yield name, replaced(inputs, place, None), outputs, attributes
                 yield name, replaced(inputs, place, given.astype("float64" if given.dtype != "float64" else "int8")), outputs, attributes
             array = given.values if isinstance(given, Constant) else given
             longer = numpy.concatenate([array.ravel(), array.ravel()[:1]])
@@ -227,7 +234,8 @@ def broken():
             longer = numpy.concatenate([given.ravel(), given.ravel()[:1]])
             if (name, place) != ("NonMaxSuppressionV4", 0):  # which is as long as the caller wants it
                 yield name, inputs, replaced(outputs, place, longer), attributes
-        yield name, inputs[:-1], outputs, attributes
+        if name != "DynamicGRUV2":
+            yield name, inputs[:-1], outputs, attributes
         yield name, inputs, [*outputs, outputs[0]], attributes
 
 
@@ -242,6 +250,9 @@ OWN = [
         {"ksize": (1,)}, {"ksize": (1, 0)}, {"strides": (2, 1, 1, 1)}, {"strides": (1, 0, 3, 1)}, {"dilations": (1, 1, 1)},
         {"pads": (0, 1, 0)}, {"pads": (0, -1, 0, 0)}, {"deformable_groups": 3}, {"deformable_groups": 0}, {"data_format": "NCHW"},
         {"modulated": False})),
+    *(("DynamicGRUV2", change) for change in (
+        {"gate_order": "zrh"}, {"reset_after": False}, {"time_major": False}, {"keep_prob": 0.5}, {"activation": "relu"})),
+    ("DynamicGRUV2Grad", {"direction": "BIDIRECTIONAL"}), ("DynamicGRUV2Grad", {"cell_clip": 1.0}),
     ("DeformableOffsetsGrad", {"data_format": "NCHW"}), ("DropOutGenMaskV3", {"seed2": 1}), ("MaskedFillRange", {"axis": 0}),
     ("SortV2", {"axis": 2}), ("SortV2", {"axis": -3}), ("SortV2", {"descending": "yes"}),
 ]  # fmt: skip
