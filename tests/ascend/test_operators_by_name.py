@@ -275,6 +275,22 @@ def test_sorted_values(shape, axis, dtype):
         np.testing.assert_array_equal(results("SortV2", [x], [x], {"axis": axis, "descending": descending})[0], wanted)
 
 
+@pytest.mark.parametrize("ahead", (False, True))
+@pytest.mark.parametrize("shape", ((3, 17), (), (0, 2)))
+def test_a_step_of_adam(ahead, shape):
+    w, m, gradient = drawn(*shape), drawn(*shape), drawn(*shape)
+    v = np.square(drawn(*shape))
+    numbers = (0.9**3, 0.99**3, 0.01, 0.9, 0.99, 1e-3)
+    power1, power2, rate, beta1, beta2, epsilon = (float(np.float32(one)) for one in numbers)
+    new_m, new_v = (kept + (fresh - kept) * (1 - beta) for kept, fresh, beta in (
+        (m.astype(np.float64), gradient, beta1), (v.astype(np.float64), gradient.astype(np.float64) ** 2, beta2)))  # fmt: skip
+    direction = beta1 * new_m + (1 - beta1) * gradient if ahead else new_m
+    expected = w - rate * np.sqrt(1 - power2) / (1 - power1) * direction / (np.sqrt(new_v) + epsilon)
+    given = [w, m, v, *(host(one) for one in numbers), gradient]
+    for one, wanted in zip(results("ApplyAdamD", given, [w, m, v], {"use_locking": False, "use_nesterov": ahead}), (expected, new_m, new_v)):
+        close(one, wanted)
+
+
 # ---- dropout ----
 
 

@@ -6,19 +6,10 @@
 #include "aclnnop/aclnn_mul.h"
 #include "aclnnop/aclnn_zero.h"
 #include "ascend/op_compiler/calls.h"
-#include "tensor/convert.h"
 
-/* Of an input of one element that the host knows. */
 static double probability(Named *named, int32_t index)
 {
-    named_require_input(named, index, 0);
-    us_require(&named->call, named->call.status != 0 || named->constants[index] != NULL, "inputs", "host",
-               ACL_ERROR_OP_INPUT_NOT_MATCH, "input %d of %s must be a constant or lie in host memory", (int)index,
-               named->type);
-    double value = 0;
-    if (named->call.status == 0) {
-        us_load_double(&value, named->constants[index], named->inputs[index].dtype, 1, 1);
-    }
+    const double value = call_number(named, index);
     us_require(&named->call, value >= 0 && value <= 1, "inputs", "range", ACL_ERROR_OP_INPUT_NOT_MATCH,
                "input %d of %s is %g, not a probability", (int)index, named->type, value);
     return value;

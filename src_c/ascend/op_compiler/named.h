@@ -92,6 +92,8 @@ NamedOperator named_add, named_arg_max, named_arg_max_grad, named_arg_min, named
 NamedOperator named_batch_multi_class_non_max_suppression, named_bounding_box_decode, named_bounding_box_encode,
     named_diou, named_diou_grad, named_giou, named_giou_grad, named_nms_with_mask, named_non_max_suppression,
     named_roi_align, named_roi_align_grad;
+/* optimizer.c */
+NamedOperator named_apply_adam;
 /* dropout.c */
 NamedOperator named_dropout_do_mask, named_dropout_do_mask_v3, named_dropout_gen_mask;
 /* convolution.c */

@@ -69,6 +69,7 @@ static const NamedEntry FUNCTIONS[] = {
     UNARY("Acos", aclnnAcos),
     UNARY("Acosh", aclnnAcosh),
     {.type = "Add", .plan = named_add},
+    {.type = "ApplyAdamD", .plan = named_apply_adam},
     {.type = "ArgMaxGrad", .plan = named_arg_max_grad},
     {.type = "ArgMaxWithValue", .plan = named_arg_max},
     {.type = "ArgMinWithValue", .plan = named_arg_min},

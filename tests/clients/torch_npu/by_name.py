@@ -220,6 +220,24 @@ def dropout_by_bytes(npu):
 
 
 @operator
+def older_adam(npu):
+    """Two steps; PyTorch adds its epsilon to the corrected root, so that here it is small."""
+    weights = single(3, 7)
+    slopes = [single(3, 7, step=step) for step in (0.5, 1.3)]
+    if npu:
+        device = npu.device
+        kept = [weights.to(device), torch.zeros(3, 7, device=device), torch.zeros(3, 7, device=device)]
+        for step, slope in enumerate(slopes, 1):
+            npu.module.npu_apply_adam(0.9**step, 0.99**step, 0.1, 0.9, 0.99, 1e-12, slope.to(device), False, False, out=tuple(kept))
+        return kept[0].cpu()
+    weights = torch.nn.Parameter(weights)
+    optimizer = torch.optim.Adam([weights], 0.1, (0.9, 0.99), 1e-12)
+    for weights.grad in slopes:
+        optimizer.step()
+    return weights
+
+
+@operator
 def older_gru(npu):
     """PyTorch's has weights with rows of r, z, n."""
     x, h, weights = single(3, 2, 4), single(1, 2, 5), (single(4, 15), single(5, 15), single(15), single(15, step=1.1))

@@ -190,6 +190,7 @@ def test_what_does_not_match_has_its_code(one, status):
 
 # (operator, inputs, outputs, attributes), the status of what is refused; the first one is legal
 LEGAL = {
+    "ApplyAdamD": ([X, X, X, *[STAYS] * 6, X], [Y] * 3, {}),
     "GIoU": ([BOXES, BOXES[:, :2].copy()], [numpy.zeros((2, 3), "float32")], {}),
     "DIoU": ([BOXES, BOXES], [numpy.zeros((1, 3), "float32")], PAIRS),
     "GIoUGrad": ([BOXES[0], BOXES, BOXES], [BOXES, BOXES], PAIRS),
@@ -276,7 +277,8 @@ def test_attributes_that_are_not_the_operators_are_refused(name, change):
 
 
 @pytest.mark.parametrize("name, place, value", (
-    ("DropOutDoMask", 2, NUMBER), ("DropOutDoMaskV3", 2, Constant(numpy.array(1.5, "float32"), True)),
+    ("ApplyAdamD", 3, NUMBER), ("ApplyAdamD", 8, Constant(X[0, :1], True)), ("DropOutDoMask", 2, NUMBER),
+    ("DropOutDoMaskV3", 2, Constant(numpy.array(1.5, "float32"), True)),
     ("DropOutGenMaskV3", 1, Constant(numpy.array(-0.5, "float32"), True)), ("DropOutGenMaskV3", 1, NUMBER),
     ("DropOutGenMaskV3", 0, Constant(numpy.array([1 << 40, 1 << 40]), True)),
     ("NMSWithMask", 0, numpy.ones((3, 4), "float32")), ("DeformableOffsets", 0, numpy.ones((1, 0, 6, 2), "float32")),
