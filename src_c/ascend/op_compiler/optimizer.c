@@ -4,18 +4,12 @@
 
 #include <math.h>
 
-/* Weights, m, v; powers of beta1 and beta2, rate, beta1, beta2, epsilon, which the host knows; the gradient. Results are the
- * first three. */
-void named_apply_adam(Named *named)
+/* What the host knows stands between the tensors. */
+enum { WEIGHTS, M, V, POWER1, POWER2, RATE, BETA1, BETA2, EPSILON, GRADIENT, INPUTS };
+enum { KEPT = 3 };
+
+static void require_tensors(Named *named)
 {
-    enum { WEIGHTS, M, V, POWER1, POWER2, RATE, BETA1, BETA2, EPSILON, GRADIENT, INPUTS };
-    enum { KEPT = 3 };
-    double given[INPUTS] = {0};
-    named_require_counts(named, INPUTS, INPUTS, KEPT);
-    for (int32_t i = POWER1; i <= EPSILON; i++) {
-        given[i] = call_number(named, i);
-    }
-    const bool ahead = named_bool(named, "use_nesterov", false);
     named_require_input(named, WEIGHTS, -1);
     if (named->call.status != 0) {
         return;
@@ -30,6 +24,18 @@ void named_apply_adam(Named *named)
         named_require_shape(named, true, others[i], weights->dtype, weights->rank, weights->shape);
         named_require_shape(named, false, i, weights->dtype, weights->rank, weights->shape);
     }
+}
+
+/* Weights, m, v; powers of beta1 and beta2, rate, beta1, beta2, epsilon; the gradient. Results are the first three. */
+void named_apply_adam(Named *named)
+{
+    double given[INPUTS] = {0};
+    named_require_counts(named, INPUTS, INPUTS, KEPT);
+    for (int32_t i = POWER1; i <= EPSILON; i++) {
+        given[i] = call_number(named, i);
+    }
+    const bool ahead = named_bool(named, "use_nesterov", false);
+    require_tensors(named);
     const double numbers[] = {given[BETA1], given[BETA2], given[EPSILON],
                               given[RATE] * sqrt(1 - given[POWER2]) / (1 - given[POWER1]), ahead};
     MapCall call = {.formula = &us_map_adam, .compute = DTYPE_FLOAT32, .result = DTYPE_FLOAT32, .inputs = KEPT + 1,

@@ -1,6 +1,6 @@
-/* LSTM and GRU by name, layer by layer: DynamicRNN, whose w [inputs + cells, 4 cells] holds the weights of input and state below each
- * other, and DynamicRNNV2, which has them apart. Columns are those of the gates i, f, g, o; j and c are other names of g. DynamicGRUV2 has weights and biases of input and
- * state apart, with columns r, z, n. */
+/* LSTM and GRU by name, layer by layer: DynamicRNN, whose w [inputs + cells, 4 cells] holds the weights of input and state
+ * below each other, and DynamicRNNV2, which has them apart. Columns are those of the gates i, f, g, o; j and c are other
+ * names of g. DynamicGRUV2 has weights and biases of input and state apart, with columns r, z, n. */
 #include "ascend/op_compiler/named.h"
 #include "kernels/rnn/recurrent.h"
 
@@ -351,39 +351,50 @@ void named_dynamic_gru_v2(Named *named)
     named_run(named, us_recurrent_forward, &views, &gru.layer, sizeof gru.layer);
 }
 
-/* x, weights, y, h before the first step, h, slopes of y and of the last h, the gates z, r, n and what n has of the state, then
- * what is not emulated; slopes of weights, biases, x and the first h. */
-void named_dynamic_gru_v2_grad(Named *named)
+/* Of a GRU's gradients, behind x and the weights. */
+enum { GRU_Y = 3, GRU_H0, GRU_H, GRU_DY, GRU_DH, GRU_Z, GRU_R, GRU_N, GRU_HN, GRU_INPUTS };
+enum { GRU_DW_INPUT, GRU_DW_STATE, GRU_DB_INPUT, GRU_DB_STATE, GRU_DX, GRU_DH0, GRU_OUTPUTS };
+
+static void require_gru_slopes(Named *named, const Gru *gru)
 {
-    enum { X, IN_Y = 3, IN_H0, IN_H, IN_DY, IN_DH, IN_Z, IN_R, IN_N, IN_HN, INPUTS };
-    enum { DW_INPUT, DW_STATE, DB_INPUT, DB_STATE, OUT_DX, DH0, OUTPUTS };
-    named_require_counts(named, INPUTS, NAMED_LIMIT, OUTPUTS);
-    const Gru gru = require_gru(named);
     if (named->call.status != 0) {
         return;
     }
-    const DType dtype = named->inputs[X].dtype;
-    const int64_t columns = GRU_GATES * gru.cells, state[] = {1, gru.batch, gru.cells};
-    for (int32_t i = IN_Y; i < INPUTS; i++) {
-        const bool of_step = i == IN_H0 || i == IN_DH;
+    const DType dtype = named->inputs[0].dtype;
+    const int64_t columns = GRU_GATES * gru->cells, state[] = {1, gru->batch, gru->cells};
+    const int64_t sequences[] = {gru->steps, gru->batch, gru->cells};
+    for (int32_t i = GRU_Y; i < GRU_INPUTS; i++) {
         named_require_input(named, i, 3);
-        named_require_shape(named, true, i, dtype, 3,
-                            of_step ? state : (const int64_t[]){gru.steps, gru.batch, gru.cells});
+        named_require_shape(named, true, i, dtype, 3, i == GRU_H0 || i == GRU_DH ? state : sequences);
     }
-    for (int32_t i = INPUTS; i < named->input_count; i++) {
+    for (int32_t i = GRU_INPUTS; i < named->input_count; i++) {
         named_require_absent(named, i);
     }
-    named_require_shape(named, false, DW_INPUT, dtype, 2, (const int64_t[]){gru.inputs, columns});
-    named_require_shape(named, false, DW_STATE, dtype, 2, (const int64_t[]){gru.cells, columns});
-    named_require_shape(named, false, DB_INPUT, dtype, 1, &columns);
-    named_require_shape(named, false, DB_STATE, dtype, 1, &columns);
-    named_require_shape(named, false, OUT_DX, dtype, 3, named->inputs[X].shape);
-    named_require_shape(named, false, DH0, dtype, 3, state);
+    named_require_shape(named, false, GRU_DW_INPUT, dtype, 2, (const int64_t[]){gru->inputs, columns});
+    named_require_shape(named, false, GRU_DW_STATE, dtype, 2, (const int64_t[]){gru->cells, columns});
+    named_require_shape(named, false, GRU_DB_INPUT, dtype, 1, &columns);
+    named_require_shape(named, false, GRU_DB_STATE, dtype, 1, &columns);
+    named_require_shape(named, false, GRU_DX, dtype, 3, named->inputs[0].shape);
+    named_require_shape(named, false, GRU_DH0, dtype, 3, state);
+}
+
+/* x, weights, y, h before the first step, h, slopes of y and of the last h, the gates z, r, n and what n has of the state,
+ * then what is not emulated; slopes of weights, biases, x and the first h. */
+void named_dynamic_gru_v2_grad(Named *named)
+{
+    named_require_counts(named, GRU_INPUTS, NAMED_LIMIT, GRU_OUTPUTS);
+    const Gru gru = require_gru(named);
+    require_gru_slopes(named, &gru);
+    if (named->call.status != 0) {
+        return;
+    }
     const View *given = named->inputs, *made = named->outputs;
-    const View weights[] = {turned(&made[DW_INPUT], 0, gru.inputs), turned(&made[DW_STATE], 0, gru.cells)};
-    const View *const reads[] = {&given[X], &given[IN_H0], NULL, &gru.w_input, &gru.w_state, NULL, NULL, &given[IN_DY],
-                                 &given[IN_DH], NULL, &given[IN_R], &given[IN_Z], &given[IN_N], &given[IN_HN], &given[IN_H]};
-    const View *const writes[] = {&made[OUT_DX], &made[DH0], NULL, &weights[0], &weights[1], &made[DB_INPUT], &made[DB_STATE]};
+    const View weights[] = {turned(&made[GRU_DW_INPUT], 0, gru.inputs), turned(&made[GRU_DW_STATE], 0, gru.cells)};
+    const View *const reads[] = {&given[0], &given[GRU_H0], NULL, &gru.w_input, &gru.w_state, NULL, NULL, &given[GRU_DY],
+                                 &given[GRU_DH], NULL, &given[GRU_R], &given[GRU_Z], &given[GRU_N], &given[GRU_HN],
+                                 &given[GRU_H]};
+    const View *const writes[] = {&made[GRU_DX], &made[GRU_DH0], NULL, &weights[0], &weights[1], &made[GRU_DB_INPUT],
+                                  &made[GRU_DB_STATE]};
     NamedViews views = {.count = 0};
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
         named_read(&views, reads[i]);
