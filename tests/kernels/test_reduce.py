@@ -194,6 +194,44 @@ def test_variances(dtype):
             assert_within(deviation, root, allowed / np.maximum(np.nan_to_num(root), 1e-30), dtype)
 
 
+# Long enough to be cut into chunks, whose numbers are far from those of others: alone, and in columns.
+UNLIKE_CHUNKS = [((300_000,), (0,)), ((9000, 37), (0,))]
+
+
+@pytest.mark.parametrize("shape,axes", UNLIKE_CHUNKS)
+def test_variances_of_chunks_with_means_far_apart(shape, axes):
+    centres = np.repeat([0, 1e6, -1e6, 3, 1e6], shape[0] // 5).reshape(-1, *[1] * (len(shape) - 1))
+    x = np.float32(np.random.default_rng(5).uniform(-1, 1, shape) + centres)
+    exact_mean = np.mean(x.astype(np.longdouble), axis=axes, keepdims=True)
+    exact = np.sum((x - exact_mean) ** 2, axis=axes, keepdims=True) / (shape[0] - 1)
+    variance, mean = reduce("variance", x, axes, numbers=[1], count=2)
+    assert_within(variance, exact.astype(np.float64), 2.0**-52 * (shape[0] + 8) * exact.astype(np.float64), "float32")
+    assert_within(mean, exact_mean.astype(np.float64), 2.0**-52 * (shape[0] + 2) * 1e6, "float32")
+
+
+@pytest.mark.parametrize("shape,axes", UNLIKE_CHUNKS)
+@pytest.mark.parametrize("odd,variance,mean", [(np.inf, np.nan, np.inf), (-np.inf, np.nan, -np.inf), (np.nan,) * 3])
+def test_a_chunk_that_is_not_finite(shape, axes, odd, variance, mean):
+    x = np.float32(np.random.default_rng(6).uniform(-1, 1, shape))
+    x[shape[0] // 2] = odd
+    actual = reduce("variance", x, axes, numbers=[1], count=2)
+    for out, expected in zip(actual, (variance, mean)):
+        assert np.array_equal(out, np.full(out.shape, expected, np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize("shape,axes", UNLIKE_CHUNKS)
+@pytest.mark.parametrize("parts", [(-np.inf, 5, -1e4, 0, -np.inf), (-1e4, -2e4, -3e4, -1e4, -9e4), (-np.inf,) * 5,
+                                   (0, np.inf, -np.inf, 1e4, 0), (1e4, np.inf, 3e38, 0, 0), (0, np.nan, np.inf, 0, 0)])  # fmt: skip
+def test_logarithms_of_sums_of_chunks_far_apart(shape, axes, parts):
+    centres = np.repeat(parts, shape[0] // 5).reshape(-1, *[1] * (len(shape) - 1))
+    x = np.float32(np.random.default_rng(7).uniform(-1, 1, shape) + centres)
+    with np.errstate(all="ignore"):
+        top = np.max(x, axis=axes, keepdims=True).astype(np.float64)
+        finite = np.where(np.isfinite(top), top, 0)
+        exact = np.log(np.sum(np.exp(x - finite), axis=axes, keepdims=True)) + finite
+    assert_within(reduce("logsumexp", x, axes)[0], exact, 4 * 2.0**-24, "float32")
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("p", [0, 1, 2, 3, 0.5, np.inf, -np.inf])
 def test_norms(dtype, p):
@@ -322,8 +360,8 @@ def everything():
     for shape, axes in [((300000,), (0,)), ((500, 700), (0,)), ((500, 700), (1,)), ((8, 60000), (1,)), ((60000, 8), (0,))]:
         for dtype in ("float32", "float16", "float64", "int32"):
             x = samples(dtype, int(np.prod(shape)), 1, (-4, 4)).reshape(shape)
-            for name in ("sum", "max", "max_index", "variance"):
-                if dtype != "int32" or name != "variance":
+            for name in ("sum", "max", "max_index", "variance", "logsumexp"):
+                if dtype != "int32" or name not in ("variance", "logsumexp"):
                     parts.append(plain(reduce(name, x, axes, numbers=[1], count=2 if name == "variance" else 1)))
     return b"".join(parts)
 

@@ -8,8 +8,9 @@
 
 /* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost,
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
- * than FEW_UNITS units each is cut into chunks of its elements; units of indices are INDEXED_COLUMNS wide, for long
- * columns: the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows of less
+ * than FEW_UNITS units each is cut into chunks of its elements; into more where they are read twice, as long as a chunk
+ * has BYTES_READ_TWICE for each output, beside which what is kept of it is little. Units of indices are INDEXED_COLUMNS
+ * wide, for long columns: the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows of less
  * than SHORT_ROW bytes are turned into columns. Where rows are folded as they lie, those of less than SHORT_FOLDED_ROW
  * elements are, or than SHORT_HALF_ROW of 16 bits, or than SHORT_INDEXED_ROW bytes where an index is looked for, too;
  * so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR elements, which are still in the
@@ -21,6 +22,8 @@ enum {
     MANY_ROWS = 1024,
     FEW_UNITS = 32,
     MOST_CHUNKS = 64,
+    MOST_CHUNKS_READ_TWICE = 256,
+    BYTES_READ_TWICE = 512,
     CHUNK_ELEMENTS = 16 * 1024,
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
@@ -98,6 +101,7 @@ static void choose_reduction(ReduceWork *work, const Reduction *reduction)
     work->finish = lanes->finish[lane];
     work->fold = (reduction->values != NULL ? reduction->values : reduction)->lanes()->fold[work->body];
     work->find = lanes->find[work->body];
+    work->move = lanes->move[lane];
     work->has_b = reduction->outputs > 1;
 }
 
@@ -169,7 +173,11 @@ static void cut(ReduceWork *work)
     work->units_per_piece = ceiling(PIECE_ELEMENTS, unit_elements);
     int64_t chunks = 1;
     if (work->units < FEW_UNITS) {
-        chunks = bounded(unit_elements / CHUNK_ELEMENTS, 1, ceiling(MOST_CHUNKS, work->units));
+        int64_t most = ceiling(MOST_CHUNKS, work->units);
+        if (work->reduction->first != NULL) {
+            most = bounded(elements * work->size / BYTES_READ_TWICE, most, ceiling(MOST_CHUNKS_READ_TWICE, work->units));
+        }
+        chunks = bounded(unit_elements / CHUNK_ELEMENTS, 1, most);
     }
     work->chunk_elements = ceiling(elements, smaller(chunks, elements));
     work->chunks = ceiling(elements, work->chunk_elements);
@@ -199,9 +207,10 @@ static int64_t states_of(const Unit *unit)
 
 /* ---- units ---- */
 
-static void finish(const ReduceWork *work, int64_t count, States *states)
+/* `count` states, of so many elements each. */
+static void finish(const ReduceWork *work, int64_t elements, int64_t count, States *states)
 {
-    work->finish(work->call->numbers, work->elements, count, states->guess.bytes, states->a.bytes, states->b.bytes);
+    work->finish(work->call->numbers, elements, count, states->guess.bytes, states->a.bytes, states->b.bytes);
 }
 
 /* The states of a strip to as many as are left of them, a power of two. */
@@ -380,23 +389,32 @@ static void store(const ReduceWork *work, const Unit *unit, const States *states
     }
 }
 
-/* A unit from beginning to end, with what runs first. */
-static void run_unit(const ReduceWork *given, int64_t number)
+/* Elements begin … end-1 of a unit: what runs first comes to `first`, as it is before it is finished, and then to guesses. */
+static void reduce_both(const ReduceWork *given, const Unit *unit, int64_t begin, int64_t end, States *states, char *first)
 {
-    States states;
-    const Unit unit = unit_of(given, number);
-    const int64_t count = states_of(&unit);
     ReduceWork work = *given;
     if (work.call->reduction->first != NULL) {
+        const int64_t count = states_of(unit);
+        const size_t size = (size_t)(count * work.wide_size);
         choose_reduction(&work, work.call->reduction->first);
-        reduce_unit(&work, &unit, 0, work.elements, &states);
-        finish(&work, count, &states);
-        memcpy(states.guess.bytes, states.a.bytes, (size_t)(count * work.wide_size));
+        reduce_unit(&work, unit, begin, end, states);
+        if (first != NULL) {
+            memcpy(first, states->a.bytes, size);
+        }
+        finish(&work, end - begin, count, states);
+        memcpy(states->guess.bytes, states->a.bytes, size);
         choose_reduction(&work, work.call->reduction);
     }
-    reduce_unit(&work, &unit, 0, work.elements, &states);
-    finish(&work, count, &states);
-    store(&work, &unit, &states);
+    reduce_unit(&work, unit, begin, end, states);
+}
+
+static void run_unit(const ReduceWork *work, int64_t number)
+{
+    States states;
+    const Unit unit = unit_of(work, number);
+    reduce_both(work, &unit, 0, work->elements, &states, NULL);
+    finish(work, work->elements, states_of(&unit), &states);
+    store(work, &unit, &states);
 }
 
 static void run_units(void *context, int64_t piece)
@@ -410,73 +428,87 @@ static void run_units(void *context, int64_t piece)
 
 /* ---- units that are cut into chunks ---- */
 
-static int64_t states_size(const ReduceWork *work)
+/* What is kept of a chunk: its states, and where another reduction runs first, that one's and the guesses they came to. A
+ * chunk is still in its thread's cache when the guesses are there. */
+typedef enum Kept { KEPT_A, KEPT_B, KEPT_FIRST, KEPT_GUESS, KEPT_COUNT } Kept;
+
+static size_t kept_size(const ReduceWork *work)
 {
-    return work->unit_runs * whole_lanes(work->unit_columns) * work->wide_size;
+    return (size_t)(work->unit_runs * whole_lanes(work->unit_columns) * work->wide_size);
+}
+
+static char *kept(const ReduceWork *work, int64_t unit, int64_t chunk, Kept what)
+{
+    return work->partial + (size_t)((unit * work->chunks + chunk) * KEPT_COUNT + what) * kept_size(work);
+}
+
+static int64_t chunk_end(const ReduceWork *work, int64_t chunk)
+{
+    return smaller((chunk + 1) * work->chunk_elements, work->elements);
 }
 
 static void run_chunk(void *context, int64_t piece)
 {
     const ReduceWork *work = context;
-    const int64_t number = piece / work->chunks, begin = piece % work->chunks * work->chunk_elements;
+    const int64_t number = piece / work->chunks, chunk = piece % work->chunks;
     const Unit unit = unit_of(work, number);
-    const size_t size = (size_t)states_size(work);
-    char *partial = work->partial + (size_t)piece * 2 * size;
+    const size_t size = kept_size(work);
     States states;
+    reduce_both(work, &unit, chunk * work->chunk_elements, chunk_end(work, chunk), &states,
+                kept(work, number, chunk, KEPT_FIRST));
+    memcpy(kept(work, number, chunk, KEPT_A), states.a.bytes, size);
+    memcpy(kept(work, number, chunk, KEPT_B), states.b.bytes, size);
     if (work->reduction->first != NULL) {
-        memcpy(states.guess.bytes, work->guesses + (size_t)number * size, size);
+        memcpy(kept(work, number, chunk, KEPT_GUESS), states.guess.bytes, size);
     }
-    reduce_unit(work, &unit, begin, smaller(begin + work->chunk_elements, work->elements), &states);
-    memcpy(partial, states.a.bytes, size);
-    memcpy(partial + size, states.b.bytes, size);
+}
+
+/* What ran first in the chunks of a unit comes to the guesses of all of it, to which the chunks' states are moved. */
+static void merge_firsts(const ReduceWork *given, int64_t number, int64_t count, States *states)
+{
+    ReduceWork work = *given;
+    choose_reduction(&work, given->reduction->first);
+    memcpy(states->a.bytes, kept(given, number, 0, KEPT_FIRST), kept_size(given));
+    for (int64_t chunk = 1; chunk < work.chunks; chunk++) {
+        work.merge(count, states->a.bytes, NULL, kept(given, number, chunk, KEPT_FIRST), NULL); /* it has no b */
+    }
+    finish(&work, work.elements, count, states);
+    memcpy(states->guess.bytes, states->a.bytes, kept_size(given));
+    for (int64_t chunk = 0; chunk < work.chunks; chunk++) {
+        given->move(count, chunk_end(given, chunk) - chunk * given->chunk_elements, kept(given, number, chunk, KEPT_GUESS),
+                    states->guess.bytes, kept(given, number, chunk, KEPT_A), kept(given, number, chunk, KEPT_B));
+    }
 }
 
 /* The states of a unit's chunks, merged in order, finished. */
-static void merge_chunks(const ReduceWork *work, int64_t number, States *states)
+static void merge_chunks(void *context, int64_t number)
 {
-    const size_t size = (size_t)states_size(work);
+    const ReduceWork *work = context;
     const Unit unit = unit_of(work, number);
     const int64_t count = states_of(&unit);
-    const char *partial = work->partial + (size_t)(number * work->chunks) * 2 * size;
-    memcpy(states->a.bytes, partial, size);
-    memcpy(states->b.bytes, partial + size, size);
-    for (int64_t chunk = 1; chunk < work->chunks; chunk++) {
-        const char *other = partial + (size_t)chunk * 2 * size;
-        work->merge(count, states->a.bytes, states->b.bytes, other, other + size);
-    }
+    States states;
     if (work->reduction->first != NULL) {
-        memcpy(states->guess.bytes, work->guesses + (size_t)number * size, size);
+        merge_firsts(work, number, count, &states);
     }
-    finish(work, count, states);
+    memcpy(states.a.bytes, kept(work, number, 0, KEPT_A), kept_size(work));
+    memcpy(states.b.bytes, kept(work, number, 0, KEPT_B), kept_size(work));
+    for (int64_t chunk = 1; chunk < work->chunks; chunk++) {
+        work->merge(count, states.a.bytes, states.b.bytes, kept(work, number, chunk, KEPT_A), kept(work, number, chunk, KEPT_B));
+    }
+    finish(work, work->elements, count, &states);
+    store(work, &unit, &states);
 }
 
 static KernelStatus run_in_chunks(ReduceWork *work)
 {
-    const size_t size = (size_t)states_size(work);
-    work->partial = us_scratch_array(us_scratch_count(work->units, work->chunks), 2 * size);
-    work->guesses = us_scratch_array(work->units, size);
-    const bool has_memory = work->partial != NULL && work->guesses != NULL;
-    States states;
-    if (has_memory && work->call->reduction->first != NULL) {
-        choose_reduction(work, work->call->reduction->first);
-        us_parallel(work->units * work->chunks, run_chunk, work);
-        for (int64_t unit = 0; unit < work->units; unit++) {
-            merge_chunks(work, unit, &states);
-            memcpy(work->guesses + (size_t)unit * size, states.a.bytes, size);
-        }
-        choose_reduction(work, work->call->reduction);
+    work->partial = us_scratch_array(us_scratch_count(work->units, work->chunks), KEPT_COUNT * kept_size(work));
+    if (work->partial == NULL) {
+        return KERNEL_NO_MEMORY;
     }
-    if (has_memory) {
-        us_parallel(work->units * work->chunks, run_chunk, work);
-        for (int64_t number = 0; number < work->units; number++) {
-            const Unit unit = unit_of(work, number);
-            merge_chunks(work, number, &states);
-            store(work, &unit, &states);
-        }
-    }
-    us_scratch_give_back(work->guesses);
+    us_parallel(work->units * work->chunks, run_chunk, work);
+    us_parallel(work->units, merge_chunks, work);
     us_scratch_give_back(work->partial);
-    return has_memory ? KERNEL_OK : KERNEL_NO_MEMORY;
+    return KERNEL_OK;
 }
 
 KernelStatus us_reduce(const View *views, const void *attributes)

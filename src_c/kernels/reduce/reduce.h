@@ -56,6 +56,9 @@ typedef void ReduceFold(const ReduceRows *rows, void *values);
 /* The first of `count` neighbours that is *value, or a NaN if that is one; *value becomes this element. */
 typedef int64_t ReduceFind(const void *elements, int64_t count, void *value);
 typedef void ReduceFinish(const Number *numbers, int64_t elements, int64_t count, const void *guess, void *a, void *b);
+/* States of `elements` elements each, made with the guesses `from`, to those that `to` would have made. May change states up
+ * to whole LANES. */
+typedef void ReduceMove(int64_t count, int64_t elements, const void *from, const void *to, void *a, void *b);
 
 /* A reduction in each lane; NULL: no such lane. */
 typedef struct ReduceLanes {
@@ -65,6 +68,7 @@ typedef struct ReduceLanes {
     ReduceFinish *finish[LANE_BODIES];
     ReduceFold *fold[LANE_BODIES]; /* of extrema and sums */
     ReduceFind *find[LANE_BODIES]; /* where the second output is an index */
+    ReduceMove *move[LANE_BODIES]; /* of reductions with a first one */
 } ReduceLanes;
 
 typedef struct Reduction {

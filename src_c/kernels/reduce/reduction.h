@@ -1,7 +1,9 @@
 /* How reductions are written, each in one line of a file:
  *
  *     REDUCE(name, numbers, outputs, LANES, starts, step, merge, results)
- *     REDUCE_AFTER(first, name, …)   runs after the reduction `first`, whose (first) result, as COMPUTE, is its p; a sum
+ *     REDUCE_AFTER(first, name, numbers, outputs, LANES, starts, step, merge, moves, results)   runs after the reduction
+ *         `first`, whose (first) result, as COMPUTE, is its p; a sum. `moves` makes a state of `count` elements what it
+ *         would be if p had been c
  *     REDUCE_EXACT(name, outputs, LANES, starts, step, merge)
  *     REDUCE_EXTREMUM(name, GREATEST or LEAST, starts, step, merge)   16-bit floats are compared by their bits
  *     REDUCE_INDEX(values, name, LANES, starts, step, merge)   the value of the reduction `values`, and its index b

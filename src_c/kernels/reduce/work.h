@@ -32,8 +32,8 @@ typedef struct ReduceWork {
     ReduceFold *fold;  /* of rows that lie in memory as it reads them; NULL: there is none */
     ReduceFind *find;  /* of an index; NULL: there is none */
     bool has_b;        /* its states have a second value */
+    ReduceMove *move;  /* where another reduction is first */
     char *partial;     /* of units cut into chunks: states of every chunk */
-    char *guesses;     /* of these units: the results of the first reduction */
 } ReduceWork;
 
 static inline int64_t whole_lanes(int64_t count)
