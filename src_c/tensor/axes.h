@@ -4,7 +4,7 @@
 
 #include "tensor/lane.h"
 
-enum { AXES_OPERAND_LIMIT = 13 };
+enum { AXES_OPERAND_LIMIT = 12 };
 
 typedef struct Axes {
     int32_t rank; /* at least 1 once axes were added */

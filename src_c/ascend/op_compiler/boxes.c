@@ -126,15 +126,17 @@ static void overlap_backward(Named *named, const MapFormula *formula)
         named_require_shape(named, false, k, dtype, 2, named->inputs[BOXES].shape);
     }
     const View slopes = us_view_contiguous(named->inputs[SLOPES].data, dtype, 1, &count);
-    for (int32_t k = 0; k < 2; k++) {
-        View views[3 * NUMBERS + 1];
+    for (int32_t k = 0; k < 4; k++) {
+        const int32_t box = k / 2, down = k % 2;
+        View views[2 * NUMBERS + 3];
         for (int64_t i = 0; i < NUMBERS; i++) {
-            views[i] = number_of_boxes(&named->inputs[BOXES + k], 0, i, 0, 1);
-            views[NUMBERS + i] = number_of_boxes(&named->inputs[OTHERS - k], 0, i, 0, 1);
-            views[2 * NUMBERS + 1 + i] = number_of_boxes(&named->outputs[k], 0, i, 0, 1);
+            views[i] = number_of_boxes(&named->inputs[BOXES + box], 0, i, 0, 1);
+            views[NUMBERS + i] = number_of_boxes(&named->inputs[OTHERS - box], 0, i, 0, 1);
         }
         views[2 * NUMBERS] = slopes;
-        run_formula(named, formula, 2 * NUMBERS + 1, views, (const double[]){centred});
+        views[2 * NUMBERS + 1] = number_of_boxes(&named->outputs[box], 0, down, 0, 1);
+        views[2 * NUMBERS + 2] = number_of_boxes(&named->outputs[box], 0, down + 2, 0, 1);
+        run_formula(named, formula, 2 * NUMBERS + 1, views, (const double[]){centred, down});
     }
 }
 

@@ -21,7 +21,7 @@
 #include "tensor/number.h"
 
 /* Numbers of a call, operands of an item (inputs and outputs), outputs of a formula. */
-enum { MAP_CALL_NUMBERS = 12, MAP_OPERANDS = 13, MAP_RESULTS = 4 };
+enum { MAP_CALL_NUMBERS = 12, MAP_OPERANDS = 12, MAP_RESULTS = 4 };
 
 /* What a formula's results are: of the type it computes in, true or false, or real parts of a complex type. */
 typedef enum MapResult { MAP_SAME, MAP_BOOL, MAP_REAL } MapResult;
