@@ -2,6 +2,7 @@
 
 #include "tensor/convert.h"
 #include "tensor/convert_arrays.h"
+#include "tensor/integers.h"
 
 #include <complex.h>
 
@@ -25,6 +26,14 @@ US_ALWAYS_INLINE int64_t saturate_signed(double value, int64_t lowest, int64_t h
     }
 SATURATE_NARROW(float)
 SATURATE_NARROW(double)
+
+/* The largest int32 is no float: 2^31 is. */
+US_ALWAYS_INLINE int32_t saturate_int32_float(float value)
+{
+    const float last = 0x1.fffffep30f, known = value == value ? value : 0, above = known < -0x1p31f ? -0x1p31f : known;
+    const int32_t whole = (int32_t)(above > last ? last : above);
+    return above > last ? INT32_MAX : whole;
+}
 
 US_ALWAYS_INLINE uint64_t saturate_unsigned(double value, uint64_t highest)
 {
@@ -52,7 +61,7 @@ US_ALWAYS_INLINE uint64_t saturate_unsigned(double value, uint64_t highest)
 #define DTYPE int32
 #define ELEMENT int32_t
 #define NARROW_RANGE INT32_MIN, INT32_MAX
-#define WRITE_FLOAT(value) ((ELEMENT)saturate_narrow_double((double)(value), NARROW_RANGE))
+#define WRITE_FLOAT saturate_int32_float
 #include "tensor/lane_array.inc"
 
 #define DTYPE int64
@@ -231,6 +240,8 @@ void us_convert(void *to, DType to_dtype, const void *from, DType from_dtype, in
     const bool from_float = from_dtype == DTYPE_FLOAT32 || from_dtype == DTYPE_FLOAT64;
     if (to_dtype == from_dtype) {
         memcpy(to, from, (size_t)(count * to_size));
+    } else if (us_convert_integers(to, to_dtype, from, from_dtype, count)) {
+        return;
     } else if (from_float && to_dtype == DTYPE_INT32) { /* storing is the way that takes vectors */
         us_lane_store(lane, to, to_dtype, 1, from, count);
     } else if (to_dtype == us_lane_dtype(us_lane_of(to_dtype))) {

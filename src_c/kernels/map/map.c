@@ -59,6 +59,22 @@ static void move(const View *from, const View *to)
     us_copy_view(to, &source);
 }
 
+/* A copy of neighbours to another type, with nothing in between. */
+static bool is_conversion(const MapCall *call, const View *views)
+{
+    return call->formula == &us_map_copy && call->inputs == 1 && !call->blend.wanted && !us_view_is_absent(&views[0]) &&
+           call->compute == call->result && (call->compute == views[0].dtype || call->compute == views[1].dtype) &&
+           us_view_same_shape(&views[0], &views[1]) && us_view_is_contiguous(&views[0]) && us_view_is_contiguous(&views[1]);
+}
+
+static void convert_piece(void *context, int64_t piece)
+{
+    const View *from = context, *to = from + 1;
+    const int64_t begin = piece * PIECE, left = us_view_elements(to) - begin;
+    us_convert((char *)to->data + begin * (int64_t)us_dtype_size(to->dtype), to->dtype,
+               (const char *)from->data + begin * (int64_t)us_dtype_size(from->dtype), from->dtype, left < PIECE ? left : PIECE);
+}
+
 static void run_item_piece(void *context, int64_t piece)
 {
     run_piece(context, piece * PIECE);
@@ -70,6 +86,10 @@ static KernelStatus run_item(const MapCall *call, const View *views, int64_t ind
         if (!is_same(&views[0], &views[1])) {
             move(&views[0], &views[1]);
         }
+    } else if (is_conversion(call, views)) {
+        const int64_t elements = us_view_elements(&views[1]);
+        run_pieces(elements / PIECE + (elements % PIECE != 0), us_scratch_count(elements, bytes_per_element(call, views)),
+                   convert_piece, (void *)views);
     } else if (us_view_elements(&views[call->inputs]) > 0) {
         MapItem item;
         us_map_prepare(&item, call, views, index);
