@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from understudy.ascend import ffi, lib
 
+from tests.ascend.test_aclnn_deformable import samples
 from tests.conformance.ascend.by_name import Constant, call, constant, results
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -151,6 +152,29 @@ def test_fill_of_no_dimensions():
     assert results("Fill", [constant(1), np.array(2.5, np.float32)], [like()])[0] == np.float32(2.5)
 
 
+@pytest.mark.parametrize("dtype", ("float32", "float16", "int32", "int8"))
+def test_ranges_of_rows_are_filled(dtype):
+    """As the adapter's example, whose one range is of one element of each of the first three rows; then ranges that meet or are empty."""
+    x = (100 * drawn(4, 5)).astype(dtype)
+    for starts, ends, values in (([[0, 1, 2, 0]], [[1, 2, 3, 0]], [1]), ([[0, 2, 4, 5], [3, 1, 0, 0]], [[5, 1, 5, 5], [4, 3, 0, 5]], [7, 9]),
+                                 (np.empty((0, 4)), np.empty((0, 4)), [])):  # fmt: skip
+        expected = x.copy()
+        for start, end, value in zip(starts, ends, values):
+            for row in range(4):
+                expected[row, start[row] : end[row]] = value
+        given = [np.array(starts, np.int32), np.array(ends, np.int32), np.array(values, dtype)]
+        np.testing.assert_array_equal(results("MaskedFillRange", [x, *given], [x], {"axis": 1})[0], expected)
+    row = results("MaskedFillRange", [x[0], np.array([[1]], np.int32), np.array([[3]], np.int32), np.array([5], dtype)], [x[0]], {"axis": -1})
+    np.testing.assert_array_equal(row[0], np.concatenate([x[0, :1], np.full(2, 5, dtype), x[0, 3:]]))
+
+
+def test_a_range_that_leaves_its_row_is_a_fault():
+    x, value = drawn(2, 3), np.array([1], np.float32)
+    for starts, ends, status in (([0, 0], [3, 3], 0), ([0, -1], [3, 3], 507015), ([0, 0], [3, 4], 507015)):
+        given = [x, np.array([starts], np.int32), np.array([ends], np.int32), value]
+        assert call("MaskedFillRange", given, [x])[0].status == status
+
+
 @pytest.mark.parametrize("axis", (-1, 0))
 def test_one_hot(axis):
     x, on, off = np.array([2, 0, 3], np.int32), np.array([5.0], np.float32), np.array([-1.0], np.float32)
@@ -230,6 +254,76 @@ def test_scaled_masked_softmax_and_its_gradient():
     z = y.astype(np.float64)
     by_x = np.where(mask, 0, 0.5 * (z * slope - z * (z * slope).sum(-1, keepdims=True)))
     close(results("ScaledMaskedSoftmaxGrad", [slope, y, mask], [x], attributes)[0], by_x, "float16")
+
+
+@pytest.mark.parametrize("axes, keeps", (((0,), False), ((1, -1), True), ((0, 1, 2), False)))
+def test_sums_along_axes(axes, keeps):
+    x = drawn(3, 5, 7)
+    expected = x.astype(np.float64).sum(axes, keepdims=keeps)
+    scale = np.abs(x).sum(axes, keepdims=keeps).max()
+    found = results("ReduceSum", [x, constant(*axes)], [like(*expected.shape)], {"keep_dims": keeps})[0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=scale * 2.0**-20)
+
+
+@pytest.mark.parametrize("shape, axis", (((3, 9), -1), ((3, 9), 0), ((7,), 0), ((), -1), ((0, 4), 1), ((4, 0), 1)))
+@pytest.mark.parametrize("dtype", ("float32", "float16", "int32"))
+def test_sorted_values(shape, axis, dtype):
+    x = (8 * drawn(*shape)).astype(dtype)
+    expected = np.sort(x, axis) if shape else x
+    for descending in (False, True):
+        wanted = np.flip(expected, axis) if descending and shape else expected
+        np.testing.assert_array_equal(results("SortV2", [x], [x], {"axis": axis, "descending": descending})[0], wanted)
+
+
+@pytest.mark.parametrize("ahead", (False, True))
+@pytest.mark.parametrize("shape", ((3, 17), (), (0, 2)))
+def test_a_step_of_adam(ahead, shape):
+    w, m, gradient = drawn(*shape), drawn(*shape), drawn(*shape)
+    v = np.square(drawn(*shape))
+    numbers = (0.9**3, 0.99**3, 0.01, 0.9, 0.99, 1e-3)
+    power1, power2, rate, beta1, beta2, epsilon = (float(np.float32(one)) for one in numbers)
+    new_m, new_v = (kept + (fresh - kept) * (1 - beta) for kept, fresh, beta in (
+        (m.astype(np.float64), gradient, beta1), (v.astype(np.float64), gradient.astype(np.float64) ** 2, beta2)))  # fmt: skip
+    direction = beta1 * new_m + (1 - beta1) * gradient if ahead else new_m
+    expected = w - rate * np.sqrt(1 - power2) / (1 - power1) * direction / (np.sqrt(new_v) + epsilon)
+    given = [w, m, v, *(host(one) for one in numbers), gradient]
+    for one, wanted in zip(results("ApplyAdamD", given, [w, m, v], {"use_locking": False, "use_nesterov": ahead}), (expected, new_m, new_v)):
+        close(one, wanted)
+
+
+# ---- dropout ----
+
+
+def host(value, dtype="float32"):
+    return Constant(np.array(value, dtype), True)
+
+
+@pytest.mark.parametrize("shape", ((64, 63), (4032,)))
+def test_masks_of_bytes(shape):
+    """Of as many as these, the share of ones is within 5 standard deviations of the probability; another seed gives others."""
+    size, masks = Constant(np.array([64, 63]), True), []
+    for seed in (1, 2, 1):
+        masks += results("DropOutGenMaskV3", [size, host(0.75)], [like(*shape, dtype="uint8")], {"seed": seed, "seed2": 0})
+        assert set(masks[-1].ravel().tolist()) == {0, 1}
+        assert abs(masks[-1].mean() - 0.75) < 5 * (0.75 * 0.25 / 4032) ** 0.5
+    assert (masks[0] != masks[1]).any() and (masks[0] == masks[2]).all()
+    for chance in (0, 1):
+        found = results("DropOutGenMaskV3", [size, host(chance, "float16")], [like(*shape, dtype="uint8")], {"seed": 3})[0]
+        np.testing.assert_array_equal(found, np.full(shape, chance))
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float16"))
+def test_masked_elements(dtype):
+    for count in (0, 1, 131):
+        x, mask = drawn(count, dtype=dtype), RANDOM.integers(0, 2, count).astype(np.uint8)
+        for stays in (0.75, 1):
+            expected = x.astype(np.float64) * mask / stays
+            close(results("DropOutDoMaskV3", [x, mask, host(stays)], [like(count, dtype=dtype)])[0], expected, dtype)
+            bits = np.zeros((count + 127) // 128 * 16, np.uint8)
+            bits[: (count + 7) // 8] = np.packbits(mask | (stays == 1), bitorder="little")  # as such masks are made
+            expected = expected if stays < 1 else x.astype(np.float64)
+            close(results("DropOutDoMask", [x, bits, host(stays)], [like(count, dtype=dtype)])[0], expected, dtype)
+        np.testing.assert_array_equal(results("DropOutDoMaskV3", [x, mask, host(0)], [like(count, dtype=dtype)])[0], 0 * x)
 
 
 def test_softmax_cross_entropy():
@@ -334,20 +428,46 @@ def test_convolutions(axes):
     np.testing.assert_allclose(found, by_x, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape, taps, strides, pads, dilations, parts", (
+    ((2, 5, 6, 4), (3, 2), (2, 2), (1, 1, 0, 1), (1, 1), 2), ((1, 4, 7, 2), (1, 3), (1, 3), (0, 2, 2, 1), (1, 2), 1),
+    ((0, 4, 4, 2), (2, 2), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+))  # fmt: skip
+def test_samples_between_pixels(shape, taps, strides, pads, dilations, parts):
+    places = [(shape[1 + axis] + sum(pads[2 * axis : 2 * axis + 2]) - (taps[axis] - 1) * dilations[axis] - 1) // strides[axis] + 1
+              for axis in range(2)]
+    x, moves = drawn(*shape), drawn(shape[0], *places, 3 * parts * taps[0] * taps[1])
+    turned = [np.moveaxis(one.astype(np.float64), 3, 1) for one in (x, moves)]
+    expected = np.moveaxis(samples(*turned, taps, strides, (pads[0], pads[2]), dilations, parts, places), 1, 3)
+    attributes = {"ksize": taps, "strides": (1, *strides, 1), "pads": pads, "dilations": (1, *dilations, 1), "deformable_groups": parts,
+                  "data_format": "NHWC", "modulated": True}  # fmt: skip
+    close(results("DeformableOffsets", [x, moves], [like(*expected.shape)], attributes)[0], expected)
+    slopes = drawn(*expected.shape)
+    gradients = results("DeformableOffsetsGrad", [slopes, x, moves], [x, moves], attributes)
+
+    def loss(x, moves):
+        turned = [np.moveaxis(one, 3, 1) for one in (x, moves)]
+        made = samples(*turned, taps, strides, (pads[0], pads[2]), dilations, parts, places)
+        return (np.moveaxis(made, 1, 3) * slopes).sum()
+
+    differences_agree(loss, (x, moves), gradients)
+
+
 # ---- LSTM ----
 
 
-def lstm(x, w, b, h, c):
-    """All that DynamicRNN gives, in float64: y, h, c, i, g, f, o, tanh(c) of each step."""
+def lstm(x, w, b, h, c, there=None, backwards=False):
+    """All that DynamicRNN gives, in float64: y, h, c, i, g, f, o, tanh(c) of each step. there [steps, batch, 1]: which sequences have
+    the step; of the others the states stay, and y is 0."""
     steps = []
-    for one in x.astype(np.float64):
+    there = np.ones((*x.shape[:2], 1)) if there is None else there
+    for one, has in list(zip(x.astype(np.float64), there))[:: -1 if backwards else 1]:
         sums = np.concatenate([one, h], 1) @ w + b
         i, f, g, o = np.split(sums, 4, 1)
         i, f, o, g = 1 / (1 + np.exp(-i)), 1 / (1 + np.exp(-f)), 1 / (1 + np.exp(-o)), np.tanh(g)
-        c = f * c + i * g
-        h = o * np.tanh(c)
-        steps.append((h, h, c, i, g, f, o, np.tanh(c)))
-    return [np.stack(parts) for parts in zip(*steps)]
+        c = np.where(has, f * c + i * g, c)
+        h = np.where(has, o * np.tanh(c), h)
+        steps.append((has * h, h, c, i, g, f, o, np.tanh(c)))
+    return [np.stack(parts) for parts in zip(*steps[:: -1 if backwards else 1])]
 
 
 LSTM = {"cell_type": "LSTM", "direction": "UNIDIRECTIONAL", "cell_depth": 1, "use_peephole": False, "keep_prob": 1.0,
@@ -379,13 +499,51 @@ def test_lstm(apart, steps, batch, inputs, cells):
         run = lstm(x, w, b, h, c)
         return (run[0] * slopes[0]).sum() + (run[1][-1] * slopes[1]).sum() + (run[2][-1] * slopes[2]).sum()
 
-    point = [one.astype(np.float64) for one in (x, w, b, h[0], c[0])]
     gradients = [by[-3], np.concatenate(by[:2]) if apart else by[0], by[-4], by[-2], by[-1]]
+    differences_agree(loss, (x, w, b, h[0], c[0]), gradients)
+
+
+def differences_agree(loss, point, gradients):
+    """Along a drawn direction of each operand."""
+    point = [one.astype(np.float64) for one in point]
     for place, slope in enumerate(gradients):
         step = 1e-5 * drawn(*slope.shape).astype(np.float64)
         ends = [loss(*point[:place], point[place] + sign * step, *point[place + 1 :]) for sign in (1, -1)]
-        exact = (ends[0] - ends[1]) / 2
-        np.testing.assert_allclose((slope * step).sum(), exact, rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose((slope * step).sum(), (ends[0] - ends[1]) / 2, rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("backwards", (False, True))
+@pytest.mark.parametrize("lengths", ((3, 3), (1, 4, 0, 2), (5,)))
+def test_lstm_of_sequences_of_their_own_lengths(backwards, lengths):
+    """Every cell is told which sequences have a step; the last states, whose slopes are given, are at the end of the way."""
+    steps, batch, inputs, cells = 5, len(lengths), 4, 3
+    x, w, b, h, c = drawn(steps, batch, inputs), drawn(inputs + cells, 4 * cells), drawn(4 * cells), drawn(batch, cells), drawn(batch, cells)
+    there = (np.arange(steps)[:, None] < np.array(lengths))[..., None]
+    mask = np.repeat(there, cells, 2).astype(np.float16)
+    attributes = {**LSTM, "direction": "REDIRECTIONAL" if backwards else "UNIDIRECTIONAL"}
+    found = results("DynamicRNN", [x, w, b, mask, h, c], [like(steps, batch, cells)] * 8, attributes)
+    for place, (one, wanted) in enumerate(zip(found, lstm(x, w, b, h, c, there, backwards))):
+        close(one if place < 3 else one * there, wanted if place < 3 else wanted * there)
+    slopes = [drawn(steps, batch, cells), drawn(batch, cells), drawn(batch, cells)]
+    y, all_h, all_c, *gates = found
+    given = [x, w, b, y, h, c, all_h, all_c, *slopes, *gates, mask]
+    by = results("DynamicRNNGrad", given, [w, b, x, h, c], attributes)
+
+    def loss(x, w, b, h, c):
+        run = lstm(x, w, b, h, c, there, backwards)
+        end = 0 if backwards else -1
+        return (run[0] * slopes[0]).sum() + (run[1][end] * slopes[1]).sum() + (run[2][end] * slopes[2]).sum()
+
+    differences_agree(loss, (x, w, b, h, c), [by[2], by[0], by[1], by[3], by[4]])
+
+
+def test_a_mask_tells_one_length_of_each_sequence():
+    x, w, b = drawn(3, 1, 2), drawn(4, 8), drawn(8)
+    for mask, status in (([1, 1, 0], 0), ([1, 0, 1], 507015), ([0, 1, 1], 507015), ([0, 0, 0], 0)):
+        for cells in (([1, 1],) if status else ([1, 1], [1, 0])):
+            given = np.array(mask, np.float16)[:, None, None] * np.array(cells, np.float16)
+            fault = status if cells == [1, 1] or not any(mask) else 507015
+            assert call("DynamicRNN", [x, w, b, given], [like(3, 1, 2)] * 8, LSTM)[0].status == fault, (mask, cells)
 
 
 def test_a_result_of_one_step_may_lack_the_axis_of_steps():
@@ -395,6 +553,49 @@ def test_a_result_of_one_step_may_lack_the_axis_of_steps():
     found = results("DynamicRNN", [x, w, b, None, h, c], [like(2, 5)] * 8, LSTM)
     for one, wanted in zip(found, expected):
         close(one, wanted[0])
+
+
+# ---- GRU ----
+
+
+def gru(x, w, u, b, d, h, backwards=False):
+    """All that DynamicGRUV2 gives, in float64: y, h, z, r, n and what n has of the state."""
+    steps = []
+    for one in x.astype(np.float64)[:: -1 if backwards else 1]:
+        (xr, xz, xn), (hr, hz, hn) = np.split(one @ w + b, 3, 1), np.split(h @ u + d, 3, 1)
+        r, z = 1 / (1 + np.exp(-xr - hr)), 1 / (1 + np.exp(-xz - hz))
+        n = np.tanh(xn + r * hn)
+        h = (1 - z) * n + z * h
+        steps.append((h, h, z, r, n, hn))
+    return [np.stack(parts) for parts in zip(*steps[:: -1 if backwards else 1])]
+
+
+GRU = {"direction": "UNIDIRECTIONAL", "cell_depth": 1, "keep_prob": 1.0, "cell_clip": -1.0, "num_proj": 0, "time_major": True,
+       "activation": "tanh", "gate_order": "rzh", "reset_after": True}  # fmt: skip
+
+
+@pytest.mark.parametrize("backwards", (False, True))
+@pytest.mark.parametrize("steps, batch, inputs, cells", ((1, 1, 1, 1), (3, 2, 4, 5), (6, 5, 3, 17)))
+def test_gru(backwards, steps, batch, inputs, cells):
+    x, h = drawn(steps, batch, inputs), drawn(1, batch, cells)
+    parameters = drawn(inputs, 3 * cells), drawn(cells, 3 * cells), drawn(3 * cells), drawn(3 * cells)
+    attributes = {**GRU, "direction": "REDIRECTIONAL" if backwards else "UNIDIRECTIONAL"}
+    made = [like(steps, batch, cells) for _ in range(6)]
+    found = results("DynamicGRUV2", [x, *parameters, None, h], made, attributes)
+    for one, wanted in zip(found, gru(x, *parameters, h[0], backwards)):
+        close(one, wanted)
+    nothing = [0 * one for one in parameters[2:]]
+    for one, wanted in zip(results("DynamicGRUV2", [x, *parameters[:2]], made, attributes), gru(x, *parameters[:2], *nothing, 0 * h[0], backwards)):
+        close(one, wanted)
+    slopes, absent = [drawn(steps, batch, cells), drawn(1, batch, cells)], np.zeros((), np.float32)
+    given = [x, *parameters[:2], found[0], h, found[1], *slopes, *found[2:], absent, absent]
+    by = results("DynamicGRUV2Grad", given, [*parameters, x, h], attributes)
+
+    def loss(x, w, u, b, d, h):
+        run = gru(x, w, u, b, d, h[0], backwards)
+        return (run[0] * slopes[0]).sum() + (run[1][0 if backwards else -1] * slopes[1]).sum()
+
+    differences_agree(loss, (x, *parameters, h), [by[4], *by[:4], by[5]])
 
 
 # ---- the call ----

@@ -61,6 +61,71 @@ def box_overlap(left, low, right, high, left2, low2, right2, high2, margin, of_s
     return shared / (second if np.all(of_second) else first + second - shared)
 
 
+def larger_by_parts(x, y):
+    """Of complex numbers by their real parts; of equal ones the mean, so that a step of either counts half."""
+    return np.where(x.real > y.real, x, np.where(x.real < y.real, y, (x + y) / 2))
+
+
+def boxes_score(box, other, of_distance):
+    """The overlap that is less for boxes apart, of corners that may be complex; and the sizes of its two terms."""
+    shared = [-larger_by_parts(-box[k + 2], -other[k + 2]) - larger_by_parts(box[k], other[k]) for k in (0, 1)]
+    around = [larger_by_parts(box[k + 2], other[k + 2]) + larger_by_parts(-box[k], -other[k]) for k in (0, 1)]
+    common = np.prod([np.where(one.real >= 0, one, 0) for one in shared], axis=0)
+    every = sum((one[2] - one[0]) * (one[3] - one[1]) for one in (box, other)) - common
+    if not of_distance:
+        hull = around[0] * around[1]
+        return common / every, (hull - every) / hull
+    apart = [(box[k] + box[k + 2] - other[k] - other[k + 2]) / 2 for k in (0, 1)]
+    return common / every, (apart[0] ** 2 + apart[1] ** 2) / (around[0] ** 2 + around[1] ** 2)
+
+
+def generalized_overlap(of_distance):
+    def function(*given):
+        corners = [np.asarray(one, np.complex128) for one in given[:8]]
+        overlap, rest = boxes_score(corners[:4], corners[4:], of_distance)
+        return (overlap - rest).real, 2 + 0 * overlap.real  # of each term a few roundings of numbers up to 1
+
+    return function
+
+
+def generalized_overlap_backward(of_distance):
+    """A step along the imaginary axis gives slopes without a difference of near numbers."""
+
+    def function(*given):
+        corners, slope = [np.asarray(one, np.complex128) for one in given[:8]], given[8]
+        results = []
+        for place in (1, 3):  # down
+            box = [one + 1e-100j * (k == place) for k, one in enumerate(corners[:4])]
+            exact = sum(sign * term.imag / 1e-100 for sign, term in zip((1, -1), boxes_score(box, corners[4:], of_distance)))
+            results.append((slope * exact, 16 * np.abs(slope) + 0 * exact))  # sides are 0.5 to 8 long: terms up to 2 * 8
+        return tuple(results)
+
+    return function
+
+
+def box_encode(*given):
+    box, other, means, deviations = given[:4], given[4:8], given[8:12], given[12:]
+    results = []
+    for k in range(4):
+        size, target = (one[k % 2 + 2] - one[k % 2] + 1 for one in (box, other))
+        move = (other[k % 2] + other[k % 2 + 2] - box[k % 2] - box[k % 2 + 2]) / 2
+        delta = move / size if k < 2 else np.log(target / size)
+        results.append(((delta - means[k]) / deviations[k], (8 / size + np.abs(delta) + 3 + np.abs(means[k])) / deviations[k]))
+    return tuple(results)
+
+
+def box_decode(*given):
+    box, deltas, means, deviations, limits, clip = given[:4], given[4:8], given[8:12], given[12:16], given[16:18], given[18]
+    corners, most = [], np.abs(np.log(clip))
+    deltas = [delta * deviation + mean for delta, mean, deviation in zip(deltas, means, deviations)]
+    for k in range(4):
+        size, middle = box[k % 2 + 2] - box[k % 2] + 1, (box[k % 2] + box[k % 2 + 2]) / 2 + (box[k % 2 + 2] - box[k % 2] + 1) * deltas[k % 2]
+        half = (size * np.exp(np.clip(deltas[k % 2 + 2], -most, most)) - 1) / 2
+        scale = 8 + size * (np.abs(deltas[k % 2]) + 2 + 4 * np.exp(most))
+        corners.append((np.clip(middle + (half if k > 1 else -half), 0, limits[k % 2]), scale))
+    return tuple(corners)
+
+
 def join(real, imaginary):
     result = np.empty(np.broadcast(real, imaginary).shape, np.complex128)
     result.real, result.imag = real, imaginary
@@ -640,6 +705,7 @@ def power_gradient(power):
 PROBABILITIES = ((0.01, 0.99), (0, 1), (0.5, 2), (0.5, 2))
 LOGITS = ((-8, 8), (0, 1), (0.5, 2), (0.5, 2))
 
+BOXES = ((-4, 0), (-4, 0), (0.5, 4), (0.5, 4)) * 2
 ORACLE = {
     "rrelu_slope": Oracle(lambda x, y: np.where(x > 0, 1, y), 0),
     # loss
@@ -710,7 +776,13 @@ ORACLE = {
     "addr": Oracle(addr, 6),
     "addcdiv": Oracle(addcdiv, 11),
     "lerp": Oracle(lerp, 4),
-    "box_overlap": Oracle(box_overlap, 20, numbers=(0.25, 0), domains=((-4, 0), (-4, 0), (0.5, 4), (0.5, 4)) * 2),
+    "box_generalized_overlap": Oracle(generalized_overlap(False), 40, numbers=(0,), domains=BOXES),
+    "box_distance_overlap": Oracle(generalized_overlap(True), 40, numbers=(0,), domains=BOXES),
+    "box_generalized_overlap_backward": Oracle(generalized_overlap_backward(False), 40, (0, 1), BOXES, many=True),
+    "box_distance_overlap_backward": Oracle(generalized_overlap_backward(True), 40, (0, 1), BOXES, many=True),
+    "box_encode": Oracle(box_encode, 8, (0.25, -0.5, 0.125, 0, 0.5, 0.25, 2, 1), BOXES, many=True),
+    "box_decode": Oracle(box_decode, 8, (0.25, -0.5, 0.125, 0, 0.5, 0.25, 2, 1, 9, 5, 0.25), (*BOXES[:4], *[(-2, 2)] * 4), many=True),
+    "box_overlap": Oracle(box_overlap, 20, numbers=(0.25, 0), domains=BOXES),
     "abs": Oracle(magnitude, 0),
     "maximum": Oracle(lambda x, y: np.maximum(x, y), 0),
     "minimum": Oracle(lambda x, y: np.minimum(x, y), 0),

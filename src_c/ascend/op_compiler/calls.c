@@ -1,6 +1,7 @@
 #include "ascend/op_compiler/calls.h"
 
 #include "acl/acl_rt.h"
+#include "tensor/convert.h"
 
 #include <string.h>
 
@@ -131,6 +132,23 @@ void call_end(AclnnCall *call, aclnnStatus planned, AclnnRun *run)
 
 /* ---- host values ---- */
 
+static void require_on_host(Named *named, int32_t index, bool needed)
+{
+    us_require(&named->call, !needed || named->constants[index] != NULL, "inputs", "host", ACL_ERROR_OP_INPUT_NOT_MATCH,
+               "input %d of %s must be a constant or lie in host memory", (int)index, named->type);
+}
+
+double call_number(Named *named, int32_t index)
+{
+    double value = 0;
+    named_require_input(named, index, 0);
+    require_on_host(named, index, named->call.status == 0);
+    if (named->call.status == 0) {
+        us_load_double(&value, named->constants[index], named->inputs[index].dtype, 1, 1);
+    }
+    return value;
+}
+
 int32_t call_integers(Named *named, int32_t index, int64_t *values, int32_t limit)
 {
     if (named->call.status != 0) {
@@ -143,8 +161,7 @@ int32_t call_integers(Named *named, int32_t index, int64_t *values, int32_t limi
                (long long)count, (int)view->rank, (int)limit);
     us_require(&named->call, count == 0 || view->dtype == DTYPE_INT64 || view->dtype == DTYPE_INT32, "inputDesc", "type",
                ACL_ERROR_OP_INPUT_NOT_MATCH, "input %d of %s must be of type int32 or int64", (int)index, named->type);
-    us_require(&named->call, count == 0 || named->constants[index] != NULL, "inputs", "host", ACL_ERROR_OP_INPUT_NOT_MATCH,
-               "input %d of %s must be a constant or lie in host memory", (int)index, named->type);
+    require_on_host(named, index, count > 0);
     for (int64_t i = 0; i < count && named->call.status == 0; i++) {
         if (view->dtype == DTYPE_INT64) {
             memcpy(&values[i], (const char *)named->constants[index] + i * 8, 8);

@@ -48,5 +48,7 @@ void call_end(AclnnCall *call, aclnnStatus planned, AclnnRun *run);
 
 /* int32 or int64 elements of an input that the host knows; their count. inputs/host: it lies in device memory. */
 int32_t call_integers(Named *named, int32_t index, int64_t *values, int32_t limit);
+/* A real number: an input without dimensions. */
+double call_number(Named *named, int32_t index);
 
 #endif

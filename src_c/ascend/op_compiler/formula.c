@@ -8,6 +8,7 @@
 #include "aclnnop/aclnn_max_dim.h"
 #include "aclnnop/aclnn_min_dim.h"
 #include "aclnnop/aclnn_mish_backward.h"
+#include "aclnnop/aclnn_reduce_sum.h"
 #include "aclnnop/aclnn_relu.h"
 #include "aclnnop/aclnn_scaled_masked_softmax.h"
 #include "aclnnop/aclnn_scaled_masked_softmax_backward.h"
@@ -22,6 +23,7 @@
 #include "aclnnop/aclnn_swish_backward.h"
 #include "aclnnop/aclnn_zero.h"
 #include "ascend/op_compiler/calls.h"
+#include "kernels/sort/sort.h"
 
 #include <math.h>
 
@@ -151,6 +153,45 @@ void named_arg_max_grad(Named *named)
     CALL_ACLNN(&clear, aclnnInplaceZero, zeros);
     aclTensor *places = call_input(&call, 1), *values = call_input(&call, 2), *out = call_output(&call, 0);
     CALL_ACLNN(&call, aclnnInplaceScatter, out, at, places, values, 0);
+}
+
+/* x and its axes. */
+void named_reduce_sum(Named *named)
+{
+    AclnnCall call = begin(named, 2, 1);
+    int64_t axes[VIEW_RANK_LIMIT];
+    const int32_t count = call_integers(named, 1, axes, VIEW_RANK_LIMIT);
+    const bool keeps = named_bool(named, "keep_dims", false);
+    named_require_input(named, 0, -1);
+    named_require_shape(named, false, 0, named->inputs[0].dtype, named->outputs[0].rank, named->outputs[0].shape);
+    aclTensor *x = call_input(&call, 0), *y = call_output(&call, 0);
+    aclIntArray *along = call_array(&call, axes, (uint64_t)count);
+    CALL_ACLNN(&call, aclnnReduceSum, x, along, keeps, named->output_types[0], y);
+}
+
+/* Values alone, of which no aclnn function knows. */
+void named_sort(Named *named)
+{
+    named_require_counts(named, 1, 1, 1);
+    named_require_input(named, 0, -1);
+    const int64_t axis = named_integer(named, "axis", -1);
+    const bool descending = named_bool(named, "descending", false);
+    if (named->call.status != 0) {
+        return;
+    }
+    const View *x = &named->inputs[0];
+    const int64_t rank = x->rank > 0 ? x->rank : 1, at = axis < 0 ? axis + rank : axis;
+    named_require_attribute(named, "axis", at >= 0 && at < rank, "an axis of input 0");
+    us_require(&named->call, x->dtype != DTYPE_COMPLEX64 && x->dtype != DTYPE_COMPLEX128, "inputDesc", "type",
+               ACL_ERROR_OP_INPUT_NOT_MATCH, "input 0 of %s is of type %s, which has no order", named->type,
+               us_dtype_name(x->dtype));
+    named_require_shape(named, false, 0, x->dtype, x->rank, x->shape);
+    const SortLines how = {.axis = (int32_t)at, .descending = descending};
+    NamedViews views = {.count = 0};
+    named_read(&views, x);
+    named_write(&views, &named->outputs[0]);
+    named_write(&views, NULL);
+    named_run(named, us_sort, &views, &how, sizeof how);
 }
 
 void named_softmax(Named *named)

@@ -7,6 +7,7 @@
 #include "aclnnop/aclnn_one_hot.h"
 #include "aclnnop/aclnn_zero.h"
 #include "ascend/op_compiler/calls.h"
+#include "kernels/index/fill_ranges.h"
 
 #include <string.h>
 
@@ -329,4 +330,41 @@ void named_pad(Named *named)
     aclIntArray *pad = call_array(&call, pairs, (uint64_t)count);
     aclScalar *zero = call_float(&call, 0);
     CALL_ACLNN(&call, aclnnConstantPadNd, x, pad, zero, y);
+}
+
+/* x, of one row or of several; where ranges of each row begin and end, of several fills, and what they get. */
+void named_masked_fill_range(Named *named)
+{
+    enum { X, STARTS, ENDS, VALUES, INPUTS };
+    named_require_counts(named, INPUTS, INPUTS, 1);
+    named_require_input(named, X, -1);
+    for (int32_t i = STARTS; i < INPUTS; i++) {
+        named_require_input(named, i, i == VALUES ? 1 : 2);
+    }
+    const int64_t axis = named_integer(named, "axis", -1);
+    if (named->call.status != 0) {
+        return;
+    }
+    const View *x = &named->inputs[X];
+    us_require(&named->call, x->rank == 1 || x->rank == 2, "inputDesc", "rank", ACL_ERROR_OP_INPUT_NOT_MATCH,
+               "input 0 of %s has %d dimensions; it must have 1 or 2", named->type, (int)x->rank);
+    named_require_attribute(named, "axis", axis == -1 || axis == x->rank - 1, "the last axis");
+    if (named->call.status != 0) {
+        return;
+    }
+    const int64_t fills = named->inputs[VALUES].shape[0], rows = x->rank == 2 ? x->shape[0] : 1;
+    named_require_shape(named, true, STARTS, DTYPE_INT32, 2, (const int64_t[]){fills, rows});
+    named_require_shape(named, true, ENDS, DTYPE_INT32, 2, (const int64_t[]){fills, rows});
+    named_require_shape(named, true, VALUES, x->dtype, 1, &fills);
+    named_require_shape(named, false, 0, x->dtype, x->rank, x->shape);
+    const int64_t matrix[] = {rows, x->shape[x->rank - 1]};
+    const View from = us_view_contiguous(x->data, x->dtype, 2, matrix);
+    const View to = us_view_contiguous(named->outputs[0].data, x->dtype, 2, matrix);
+    NamedViews views = {.count = 0};
+    named_read(&views, &from);
+    for (int32_t i = STARTS; i < INPUTS; i++) {
+        named_read(&views, &named->inputs[i]);
+    }
+    named_write(&views, &to);
+    named_run(named, us_fill_ranges, &views, NULL, 0);
 }

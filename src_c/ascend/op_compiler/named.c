@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LIST_LIMIT = 2 * VIEW_RANK_LIMIT }; /* elements of an attribute */
+
 /* ---- operands ---- */
 
 static aclError mismatch(bool input)
@@ -125,19 +127,48 @@ int64_t named_integer(Named *named, const char *attribute, int64_t other)
     return value;
 }
 
-int32_t named_integers(Named *named, const char *attribute, int64_t *values, int32_t limit)
+/* Where the elements of a list begin; 0: it has not been set. */
+static int32_t list_items(Named *named, const char *attribute, const char *kind, const char **items, int32_t limit)
 {
     const char *text = value_of(named, attribute);
     int32_t count = 0;
-    require_kind(named, attribute, text != NULL && *text == '[', "a list of integers");
-    for (; named->call.status == 0 && *text != ']' && text[1] != ']'; count++) {
-        char *end = NULL;
-        const int64_t value = strtoll(text + 1, &end, 10);
-        require_kind(named, attribute, end != text + 1 && (*end == ',' || *end == ']') && count < limit, "a list of integers");
+    require_kind(named, attribute, text == NULL || *text == '[', kind);
+    for (; text != NULL && named->call.status == 0 && *text != ']' && text[1] != ']'; count++) {
+        require_kind(named, attribute, count < limit && text[1] != '\0', kind);
         if (named->call.status == 0) {
-            values[count] = value;
-            text = end;
+            items[count] = text + 1;
+            text += 1 + strcspn(text + 1, ",]");
         }
+    }
+    return named->call.status == 0 ? count : 0;
+}
+
+static bool ends_item(const char *begin, const char *end)
+{
+    return end != begin && (*end == ',' || *end == ']');
+}
+
+int32_t named_integers(Named *named, const char *attribute, int64_t *values, int32_t limit)
+{
+    const char *items[LIST_LIMIT];
+    require_kind(named, attribute, value_of(named, attribute) != NULL, "a list of integers");
+    const int32_t count = list_items(named, attribute, "a list of integers", items, limit);
+    for (int32_t i = 0; i < count; i++) {
+        char *end = NULL;
+        values[i] = strtoll(items[i], &end, 10);
+        require_kind(named, attribute, ends_item(items[i], end), "a list of integers");
+    }
+    return count;
+}
+
+int32_t named_numbers(Named *named, const char *attribute, double *values, int32_t limit)
+{
+    const char *items[LIST_LIMIT];
+    const int32_t count = list_items(named, attribute, "a list of numbers", items, limit);
+    for (int32_t i = 0; i < count; i++) {
+        char *end = NULL;
+        values[i] = (double)strtof(items[i], &end);
+        require_kind(named, attribute, ends_item(items[i], end), "a list of numbers");
     }
     return count;
 }

@@ -56,6 +56,8 @@ void named_require_shape(Named *named, bool input, int32_t index, DType dtype, i
 int64_t named_integer(Named *named, const char *attribute, int64_t other);
 /* Elements of a list; their count. */
 int32_t named_integers(Named *named, const char *attribute, int64_t *values, int32_t limit);
+/* The same of numbers; a list that has not been set has none. */
+int32_t named_numbers(Named *named, const char *attribute, double *values, int32_t limit);
 double named_number(Named *named, const char *attribute, double other);
 bool named_bool(Named *named, const char *attribute, bool other);
 /* The attribute has this text, or has not been set and `is_default`. */
@@ -78,18 +80,28 @@ void named_run(Named *named, Kernel *kernel, const NamedViews *views, const void
 
 /* move.c */
 NamedOperator named_as_strided, named_broadcast_to, named_cast, named_confusion_transpose, named_fill,
-    named_no_overflow, named_one_hot, named_one_hot_d, named_pad, named_slice, named_strided_slice, named_transpose,
-    named_view_copy;
+    named_masked_fill_range, named_no_overflow, named_one_hot, named_one_hot_d, named_pad, named_slice,
+    named_strided_slice, named_transpose, named_view_copy;
 /* formula.c */
 NamedOperator named_add, named_arg_max, named_arg_max_grad, named_arg_min, named_batch_mat_mul, named_binary,
-    named_cdist_grad, named_iou, named_layer_norm, named_mat_mul, named_mish_grad, named_relu,
-    named_scaled_masked_softmax, named_scaled_masked_softmax_grad, named_sign, named_sign_bits_pack,
-    named_sign_bits_unpack, named_softmax, named_softmax_cross_entropy, named_sub, named_swish, named_swish_grad,
-    named_unary;
+    named_cdist_grad, named_iou, named_layer_norm, named_mat_mul, named_mish_grad, named_reduce_sum,
+    named_relu, named_scaled_masked_softmax, named_scaled_masked_softmax_grad, named_sign, named_sign_bits_pack,
+    named_sign_bits_unpack, named_softmax, named_softmax_cross_entropy, named_sort, named_sub, named_swish,
+    named_swish_grad, named_unary;
+/* boxes.c */
+NamedOperator named_batch_multi_class_non_max_suppression, named_bounding_box_decode, named_bounding_box_encode,
+    named_diou, named_diou_grad, named_giou, named_giou_grad, named_nms_with_mask, named_non_max_suppression,
+    named_roi_align, named_roi_align_grad;
+/* optimizer.c */
+NamedOperator named_apply_adam;
+/* dropout.c */
+NamedOperator named_dropout_do_mask, named_dropout_do_mask_v3, named_dropout_gen_mask;
 /* convolution.c */
 NamedOperator named_conv_2d, named_conv_2d_backprop_filter, named_conv_2d_backprop_input, named_conv_2d_transpose,
-    named_conv_3d, named_conv_3d_backprop_filter, named_conv_3d_backprop_input, named_conv_3d_transpose;
+    named_conv_3d, named_conv_3d_backprop_filter, named_conv_3d_backprop_input, named_conv_3d_transpose,
+    named_deformable_offsets, named_deformable_offsets_grad;
 /* recurrent.c */
-NamedOperator named_dynamic_rnn, named_dynamic_rnn_grad, named_dynamic_rnn_v2, named_dynamic_rnn_v2_grad;
+NamedOperator named_dynamic_gru_v2, named_dynamic_gru_v2_grad, named_dynamic_rnn, named_dynamic_rnn_grad,
+    named_dynamic_rnn_v2, named_dynamic_rnn_v2_grad;
 
 #endif

@@ -14,4 +14,11 @@ typedef struct DeformableConvolution {
 } DeformableConvolution;
 Kernel us_conv_deformable;
 
+/* The samples alone. views: x, moves, samples. */
+Kernel us_deformed_samples;
+
+/* Their gradient, summed in float64. views: slopes of the samples, x, moves, slopes of x, slopes of the moves. On the
+ * border between pixels a move's slope is that of the way to the right, or down. */
+Kernel us_deformed_samples_gradient;
+
 #endif

@@ -17,7 +17,7 @@
 
 /* A loop over the lanes that stays a loop until it is vectorised, and one over operands that does not. */
 #define EACH_LANE(k) _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (int k = 0; k < LANES; k++)
-#define EACH_OPERAND(j, count) _Pragma("GCC unroll 8") for (int j = 0; j < (count); j++)
+#define EACH_OPERAND(j, count) _Pragma("GCC unroll 9") for (int j = 0; j < (count); j++)
 
 #define UNUSED __attribute__((unused))
 

@@ -27,7 +27,7 @@
 #include "kernels/map/map.h"
 
 /* Inputs of a formula; narrow integers that are computed at a time. */
-enum { MAP_INPUTS = 8, NARROW_LANES = 4 * LANES };
+enum { MAP_INPUTS = 9, NARROW_LANES = 4 * LANES };
 
 /* How far ahead a loop over arrays of so many bytes fetches: maps of arrays that lie in the last cache are 1.2 to 1.4 times as
  * fast as with READ_AHEAD_BYTES (Zen 5), of which short arrays get more. */

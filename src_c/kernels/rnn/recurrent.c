@@ -251,6 +251,23 @@ static KernelStatus read_lengths(const View *batch_sizes, RecurrentSizes sizes, 
     return KERNEL_OK;
 }
 
+/* The same from a mask, all of whose cells of a step are alike. */
+static KernelStatus read_mask(const View *mask, RecurrentSizes sizes, int32_t *lengths)
+{
+    memset(lengths, 0, (size_t)sizes.batch * sizeof *lengths);
+    for (int64_t i = 0; i < us_view_elements(mask); i++) {
+        const int64_t cell = i % mask->shape[2], line = i / mask->shape[2];
+        const int64_t row = line % sizes.batch, step = line / sizes.batch;
+        float value;
+        us_linear_load_float(mask, i, 1, &value);
+        lengths[row] += cell == 0 && value != 0 && lengths[row] == step;
+        if ((value != 0) != (lengths[row] > step)) {
+            return us_kernel_fault("the mask of sequence %lld does not end once and for all cells", (long long)row);
+        }
+    }
+    return KERNEL_OK;
+}
+
 static KernelStatus run_with_lists(RecurrentRun *run, const View *batch_sizes, int gradients)
 {
     if (us_view_is_absent(batch_sizes)) {
@@ -260,7 +277,7 @@ static KernelStatus run_with_lists(RecurrentRun *run, const View *batch_sizes, i
     if (lengths == NULL) {
         return KERNEL_NO_MEMORY;
     }
-    KernelStatus status = read_lengths(batch_sizes, run->sizes, lengths);
+    KernelStatus status = (batch_sizes->rank == 1 ? read_lengths : read_mask)(batch_sizes, run->sizes, lengths);
     if (status == KERNEL_OK) {
         Recurrent network = *run->network;
         network.lengths = lengths;

@@ -27,6 +27,7 @@ typedef struct Recurrent {
     int32_t each;     /* tensors of parameters of a direction of a layer: 2, 4 or all 5 */
     bool batch_first; /* input and output are (batch, steps, …), else (steps, batch, …) */
     bool keeps;       /* the forward leaves the lists for the backward */
+    bool reversed;    /* the first direction runs from the last step, too */
     /* Cells of an LSTM are held within lowest … highest; NaN becomes `lowest` where it is dropped. */
     bool clips, drops_nan;
     double lowest, highest;
@@ -50,7 +51,8 @@ int32_t us_recurrent_lists(CellKind kind);
 int32_t us_recurrent_parameters(const Recurrent *network);
 
 /* Of both, the last view, where it is not absent, tells the lengths: int64 (steps) of 0 … batch; sequence number b has as
- * many steps as there are numbers above b. Then the output is 0 behind the ends, and gates are 0 in the lists.
+ * many steps as there are numbers above b. Or a mask (steps, batch, …), which is not 0 up to the end of a sequence. Then the
+ * output is 0 behind the ends, and gates are 0 in the lists.
  * views: input, h0, c0 (absent: zeros; c0 of LSTM only), parameters …, output, last h, last c (of LSTM only), and
  * where it keeps them the lists, one after the other. States are (layers * directions, batch, hidden). */
 Kernel us_recurrent_forward;

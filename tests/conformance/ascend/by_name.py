@@ -43,6 +43,8 @@ def _set(attr, name: bytes, value) -> None:
         ok(lib.aclopSetAttrFloat(attr, name, value))
     elif isinstance(value, str):
         ok(lib.aclopSetAttrString(attr, name, value.encode()))
+    elif any(isinstance(one, float) for one in value):
+        ok(lib.aclopSetAttrListFloat(attr, name, len(value), ffi.new("float[]", list(value))))
     else:
         ok(lib.aclopSetAttrListInt(attr, name, len(value), ffi.new("int64_t[]", list(value) or [0])))
 
