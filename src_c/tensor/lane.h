@@ -24,6 +24,18 @@ typedef enum Lane {
  * an integer type narrower than its lane. */
 enum { FUSED_HALF = LANE_COUNT, FUSED_BFLOAT, NARROW_INT8, NARROW_UINT8, NARROW_INT16, NARROW_BOOL, LANE_BODIES };
 
+/* The code that computes in a narrow integer type; 0: it is none. */
+static inline int us_narrow_body(DType dtype)
+{
+    switch (dtype) {
+    case DTYPE_INT8: return NARROW_INT8;
+    case DTYPE_UINT8: return NARROW_UINT8;
+    case DTYPE_INT16: return NARROW_INT16;
+    case DTYPE_BOOL: return NARROW_BOOL;
+    default: return 0;
+    }
+}
+
 /* The lane that holds every value of an element type. */
 Lane us_lane_of(DType dtype);
 

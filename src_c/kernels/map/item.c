@@ -31,11 +31,10 @@ static MapBody *fused_body(const MapCall *call, const View *views)
 /* Where all operands have one narrow integer type (or are the truth of a test), and no number may be wider. */
 static MapBody *narrow_body(const MapCall *call, const View *views)
 {
-    static const int8_t bodies[DTYPE_COUNT] = {[DTYPE_INT8] = NARROW_INT8, [DTYPE_UINT8] = NARROW_UINT8,
-                                               [DTYPE_INT16] = NARROW_INT16, [DTYPE_BOOL] = NARROW_BOOL};
     const MapFormula *formula = call->formula;
+    const int body = us_narrow_body(call->compute);
     const DType result = formula->result == MAP_BOOL ? DTYPE_BOOL : call->compute;
-    bool fits = bodies[call->compute] != 0 && !call->blend.wanted && call->result == result &&
+    bool fits = body != 0 && !call->blend.wanted && call->result == result &&
                 (call->compute != DTYPE_BOOL || formula->numbers == 0);
     for (int k = 0; k < formula->inputs; k++) {
         fits &= views[k].dtype == call->compute;
@@ -43,7 +42,7 @@ static MapBody *narrow_body(const MapCall *call, const View *views)
     for (int k = 0; k < formula->outputs; k++) {
         fits &= views[call->inputs + k].dtype == result;
     }
-    return fits ? formula->bodies()[bodies[call->compute]] : NULL;
+    return fits ? formula->bodies()[body] : NULL;
 }
 
 /* The axis that is innermost in the memory of an operand where the last one is not; -1: all have the same order. */

@@ -24,7 +24,7 @@ enum {
     MOST_CHUNKS = 64,
     MOST_CHUNKS_READ_TWICE = 256,
     BYTES_READ_TWICE = 512,
-    CHUNK_ELEMENTS = 16 * 1024,
+    CHUNK_BYTES = 64 * 1024,
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
     SHORT_ROW = 1024,
@@ -70,9 +70,9 @@ static void collect_axes(ReduceWork *work, bool reduced, bool sorts, Axes *axes)
     us_axes_complete(axes, operands);
 }
 
-static bool has_fused_body(const Reduction *reduction, int body)
+static bool has_own_body(const Reduction *reduction, int body)
 {
-    return reduction == NULL || (reduction->lanes()->step[body] != NULL && has_fused_body(reduction->first, body));
+    return reduction == NULL || (reduction->lanes()->step[body] != NULL && has_own_body(reduction->first, body));
 }
 
 static void choose_types(ReduceWork *work)
@@ -81,9 +81,10 @@ static void choose_types(ReduceWork *work)
     const Lane lane = us_lane_of(compute);
     const bool is_16_bit = compute == DTYPE_FLOAT16 || compute == DTYPE_BFLOAT16;
     const int fused = compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT;
-    const bool is_fused = is_16_bit && work->input->dtype == compute && has_fused_body(work->call->reduction, fused);
-    work->body = is_fused ? fused : (int)lane;
-    work->array = is_fused ? compute : us_lane_dtype(lane);
+    const int own = is_16_bit ? fused : us_narrow_body(compute);
+    const bool has_own = own != 0 && work->input->dtype == compute && has_own_body(work->call->reduction, own);
+    work->body = has_own ? own : (int)lane;
+    work->array = has_own ? compute : us_lane_dtype(lane);
     work->wide = us_wide_dtype(compute);
     work->wide_size = (int64_t)us_dtype_size(work->wide);
     work->size = (int64_t)us_dtype_size(work->input->dtype);
@@ -177,7 +178,7 @@ static void cut(ReduceWork *work)
         if (work->reduction->first != NULL) {
             most = bounded(elements * work->size / BYTES_READ_TWICE, most, ceiling(MOST_CHUNKS_READ_TWICE, work->units));
         }
-        chunks = bounded(unit_elements / CHUNK_ELEMENTS, 1, most);
+        chunks = bounded(unit_elements / (CHUNK_BYTES / work->size), 1, most);
     }
     work->chunk_elements = ceiling(elements, smaller(chunks, elements));
     work->chunks = ceiling(elements, work->chunk_elements);
@@ -457,7 +458,9 @@ static void run_chunk(void *context, int64_t piece)
     reduce_both(work, &unit, chunk * work->chunk_elements, chunk_end(work, chunk), &states,
                 kept(work, number, chunk, KEPT_FIRST));
     memcpy(kept(work, number, chunk, KEPT_A), states.a.bytes, size);
-    memcpy(kept(work, number, chunk, KEPT_B), states.b.bytes, size);
+    if (work->has_b) {
+        memcpy(kept(work, number, chunk, KEPT_B), states.b.bytes, size);
+    }
     if (work->reduction->first != NULL) {
         memcpy(kept(work, number, chunk, KEPT_GUESS), states.guess.bytes, size);
     }
@@ -491,7 +494,9 @@ static void merge_chunks(void *context, int64_t number)
         merge_firsts(work, number, count, &states);
     }
     memcpy(states.a.bytes, kept(work, number, 0, KEPT_A), kept_size(work));
-    memcpy(states.b.bytes, kept(work, number, 0, KEPT_B), kept_size(work));
+    if (work->has_b) {
+        memcpy(states.b.bytes, kept(work, number, 0, KEPT_B), kept_size(work));
+    }
     for (int64_t chunk = 1; chunk < work->chunks; chunk++) {
         work->merge(count, states.a.bytes, states.b.bytes, kept(work, number, chunk, KEPT_A), kept(work, number, chunk, KEPT_B));
     }

@@ -15,7 +15,7 @@ typedef struct ReduceWork {
     DType array;       /* of the elements that the bodies read */
     DType wide;        /* of states */
     int64_t wide_size, size; /* bytes of a state's value, of an element of the input */
-    int body;          /* lane, or a fused one */
+    int body;          /* lane, or one that a type has of its own */
     bool in_place;     /* the bodies can read the input's own elements */
     Axes kept, reduced; /* operands of `kept`: input, outputs */
     int64_t groups, elements;
