@@ -10,7 +10,7 @@ from cases import DTYPES, Case, peer
 from understudy import ascend
 from understudy.ascend.runtime import Operation
 
-TYPES = {**DTYPES, "int32": numpy.int32}
+TYPES = {**DTYPES, "int32": numpy.int32, "int8": numpy.int8, "bool": numpy.bool_}
 ELEMENTS = 16 << 20
 
 
@@ -35,7 +35,8 @@ def axes_array(op: Operation, axes: list[int]):
 
 
 def dtype_code(x) -> int:
-    return {"float32": ascend.lib.ACL_FLOAT, "float16": ascend.lib.ACL_FLOAT16, "int32": ascend.lib.ACL_INT32}[x.dtype.name]
+    names = {"float32": "ACL_FLOAT", "float16": "ACL_FLOAT16", "int32": "ACL_INT32", "int8": "ACL_INT8", "bool": "ACL_BOOL"}
+    return getattr(ascend.lib, names[numpy.dtype(x.dtype).name])
 
 
 def two_phases(op: Operation, name: str, arguments: list) -> Callable[[], None]:

@@ -4,7 +4,7 @@ import contextlib
 from functools import partial
 
 import numpy
-from aclnn import ELEMENTS, Out, called, one, running, values, whole
+from aclnn import ELEMENTS, TYPES, Out, called, dtype_code, one, running, values, whole
 from cases import Case, Row, peer, shaped_rows, to_torch, torch
 
 from understudy import ascend
@@ -73,6 +73,28 @@ def quotient(dtype: str):
     return called("aclnnDiv", [x, y, Out(x.shape, dtype)], with_torch)
 
 
+def conjunction(dtype: str):
+    x, y = same_shape(dtype)
+
+    def with_torch():
+        a, b = map(to_torch, (x, y))
+        out = torch.empty_like(a)
+        return lambda: torch.logical_and(a, b, out=out)
+
+    return called("aclnnLogicalAnd", [x, y, Out(x.shape, TYPES["bool"])], with_torch)
+
+
+def cast(dtype: str, target: str):
+    x, out = values(dtype, (ELEMENTS,), 1), Out((ELEMENTS,), TYPES[target])
+
+    def with_torch():
+        data = to_torch(x)
+        result = torch.empty(data.shape, dtype=getattr(torch, target))
+        return lambda: result.copy_(data)
+
+    return called("aclnnCast", [x, dtype_code(out), out], with_torch)
+
+
 @contextlib.contextmanager
 def list_of_small_tensors(dtype: str):
     """Gradients of a model: x += y for LIST tensors of up to 16 KiB in one call."""
@@ -107,11 +129,14 @@ UNARY = {  # function, aim, scalars; transcendental maps are bound by arithmetic
 def rows() -> list[Row]:
     found = []
     label = f"{ELEMENTS >> 20}M"
-    kinds = [(["float32", "float16", "int32"], "", same_shape, 0.85), (["float32", "float16"], " row", row_vector, 0.0),
+    kinds = [(["float32", "float16", "int32", "int8"], "", same_shape, 0.85), (["float32", "float16"], " row", row_vector, 0.0),
              (["float32"], " column", column_vector, 0.0), (["float32"], " transposed", transposed, 0.0)]
     for dtypes, kind, views, aim in kinds:
         make = partial(add, views=views)
         found += shaped_rows(f"add{kind}", dtypes, label, make, *([aim, 1.0] if aim else []))
+    found += shaped_rows("logical and", ["bool"], label, conjunction, 0.85, 1.0)
+    for dtype, target in (("int8", "float32"), ("float32", "int32"), ("float32", "float16"), ("bool", "int32")):
+        found += shaped_rows(f"cast to {target}", [dtype], label, partial(cast, target=target), 0.85, 1.0)
     found += shaped_rows("quotient", ["complex64"], label, quotient, 0.7, 1.0)
     found += shaped_rows("add of a list", ["float32", "float16"], f"{LIST} small", list_of_small_tensors)
     for name, (function, aim, *scalars) in UNARY.items():
