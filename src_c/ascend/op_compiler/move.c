@@ -323,7 +323,7 @@ void named_pad(Named *named)
     us_require(&named->call, count == 2 * named->inputs[0].rank, "inputDesc", "shape", ACL_ERROR_OP_INPUT_NOT_MATCH,
                "input 1 of %s has %d elements; %d dimensions have a pair each", named->type, (int)count,
                (int)named->inputs[0].rank);
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < count && named->call.status == 0; i++) {
         pairs[i] = given[(count / 2 - 1 - i / 2) * 2 + i % 2];
     }
     aclTensor *x = call_input(&call, 0), *y = call_output(&call, 0);

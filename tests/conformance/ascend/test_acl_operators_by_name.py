@@ -175,6 +175,7 @@ MISMATCHES = [
     (("Transpose", [X, constant(1, 0)], [Y[:, :2].copy()], {}), 100022),
     (("Fill", [constant(2, 3), Constant(X[:0, 0])], [Y], {}), 100021),  # else what lies behind the constant would be read
     (("Fill", [constant(2, 3), Constant(X[0, :1])], [Y.T.copy()], {}), 100022),
+    (("Pad", [X, constant(1)], [Y], {}), 100021),  # half a pair: none may be looked for
     (("DynamicRNN", [X[None], W, B], [STEPS] * 8, {}), 100023),
     (("DynamicRNN", [X[None].astype("int32"), W.astype("int32"), B.astype("int32")], [STEPS.astype("int32")] * 8, LSTM), 100021),
     (("Cast", [X], [Y], {"dst_type": 1}), 100023),
