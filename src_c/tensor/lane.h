@@ -24,10 +24,12 @@ typedef enum Lane {
  * an integer type narrower than its lane. */
 enum { FUSED_HALF = LANE_COUNT, FUSED_BFLOAT, NARROW_INT8, NARROW_UINT8, NARROW_INT16, NARROW_BOOL, LANE_BODIES };
 
-/* The code that computes in a narrow integer type; 0: it is none. */
-static inline int us_narrow_body(DType dtype)
+/* The code that an element type has of its own; 0: none but that of its lane. */
+static inline int us_own_body(DType dtype)
 {
     switch (dtype) {
+    case DTYPE_FLOAT16: return FUSED_HALF;
+    case DTYPE_BFLOAT16: return FUSED_BFLOAT;
     case DTYPE_INT8: return NARROW_INT8;
     case DTYPE_UINT8: return NARROW_UINT8;
     case DTYPE_INT16: return NARROW_INT16;
@@ -55,7 +57,7 @@ void us_number_store(void *to, DType dtype, Number number);
 /* Elements of `size` bytes from places to places, strides apart; stride 0 of `from` repeats one. */
 void us_copy_elements(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t size, int64_t count);
 
-/* Elements of one type to unit-stride elements of another one. */
+/* Neighbours of one type to neighbours of another one, elsewhere. */
 void us_convert(void *to, DType to_dtype, const void *from, DType from_dtype, int64_t count);
 
 #endif

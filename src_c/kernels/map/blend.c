@@ -7,5 +7,5 @@
 MapBlendBody *us_map_blend_body(DType dtype)
 {
     static MapBlendBody *const bodies[LANE_BODIES] = BODIES_FLOATS16(blend);
-    return bodies[dtype == DTYPE_FLOAT16 ? FUSED_HALF : dtype == DTYPE_BFLOAT16 ? FUSED_BFLOAT : us_lane_of(dtype)];
+    return bodies[us_own_body(dtype) != 0 ? us_own_body(dtype) : (int)us_lane_of(dtype)];
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_16_bit(DType dtype)
+static bool is_16_bit_float(DType dtype)
 {
     return dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
 }
@@ -14,35 +14,40 @@ static DType real_dtype(DType dtype)
     return dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64 : dtype;
 }
 
-/* The body that reads and writes 16-bit elements itself pays where operands have that type. */
-static MapBody *fused_body(const MapCall *call, const View *views)
+/* What reads and writes 16-bit floats itself pays where operands have that type. */
+static bool converts_itself(const MapCall *call, const View *views)
 {
     bool found = false;
     for (int k = 0; k < call->formula->inputs; k++) {
         found |= views[k].dtype == call->compute;
     }
-    if (!is_16_bit(call->compute) || !found || call->blend.wanted ||
-        (call->result != call->compute && call->result != DTYPE_BOOL)) {
-        return NULL;
-    }
-    return call->formula->bodies()[call->compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT];
+    return found && (call->result == call->compute || call->result == DTYPE_BOOL);
 }
 
 /* Where all operands have one narrow integer type (or are the truth of a test), and no number may be wider. */
-static MapBody *narrow_body(const MapCall *call, const View *views)
+static bool stays_narrow(const MapCall *call, const View *views)
 {
     const MapFormula *formula = call->formula;
-    const int body = us_narrow_body(call->compute);
     const DType result = formula->result == MAP_BOOL ? DTYPE_BOOL : call->compute;
-    bool fits = body != 0 && !call->blend.wanted && call->result == result &&
-                (call->compute != DTYPE_BOOL || formula->numbers == 0);
+    bool fits = call->result == result && (call->compute != DTYPE_BOOL || formula->numbers == 0);
     for (int k = 0; k < formula->inputs; k++) {
         fits &= views[k].dtype == call->compute;
     }
     for (int k = 0; k < formula->outputs; k++) {
         fits &= views[call->inputs + k].dtype == result;
     }
-    return fits ? formula->bodies()[body] : NULL;
+    return fits;
+}
+
+/* The body that the compute type has of its own; NULL: it has none, or that does not fit. */
+static MapBody *own_body(const MapCall *call, const View *views)
+{
+    const int body = us_own_body(call->compute);
+    if (body == 0 || call->blend.wanted) {
+        return NULL;
+    }
+    const bool fits = is_16_bit_float(call->compute) ? converts_itself(call, views) : stays_narrow(call, views);
+    return fits ? call->formula->bodies()[body] : NULL;
 }
 
 /* The axis that is innermost in the memory of an operand where the last one is not; -1: all have the same order. */
@@ -221,8 +226,7 @@ void us_map_prepare(MapItem *item, const MapCall *call, const View *views, int64
     item->inputs = formula->inputs;
     item->count = formula->inputs + formula->outputs;
     item->lane = us_lane_of(call->compute);
-    item->body = fused_body(call, views);
-    item->body = item->body != NULL ? item->body : narrow_body(call, views);
+    item->body = own_body(call, views);
     const DType array = item->body != NULL ? call->compute : us_lane_dtype(item->lane);
     item->body = item->body != NULL ? item->body : formula->bodies()[item->lane];
     item->blend = call->blend.wanted ? us_map_blend_body(call->compute) : NULL;

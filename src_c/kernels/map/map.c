@@ -41,11 +41,16 @@ static bool is_same(const View *a, const View *b)
     return a->data == b->data && a->dtype == b->dtype && us_view_same_layout(a, b);
 }
 
+static bool is_copy(const MapCall *call, const View *views)
+{
+    return call->formula == &us_map_copy && call->inputs == 1 && !call->blend.wanted && !us_view_is_absent(&views[0]) &&
+           call->compute == call->result;
+}
+
 /* A copy without a conversion moves bits. */
 static bool is_move(const MapCall *call, const View *views)
 {
-    return call->formula == &us_map_copy && call->inputs == 1 && !call->blend.wanted && !us_view_is_absent(&views[0]) &&
-           views[0].dtype == views[1].dtype && call->compute == views[0].dtype && call->result == views[0].dtype;
+    return is_copy(call, views) && views[0].dtype == views[1].dtype && call->compute == views[0].dtype;
 }
 
 static void move(const View *from, const View *to)
@@ -62,8 +67,7 @@ static void move(const View *from, const View *to)
 /* A copy of neighbours to another type, with nothing in between. */
 static bool is_conversion(const MapCall *call, const View *views)
 {
-    return call->formula == &us_map_copy && call->inputs == 1 && !call->blend.wanted && !us_view_is_absent(&views[0]) &&
-           call->compute == call->result && (call->compute == views[0].dtype || call->compute == views[1].dtype) &&
+    return is_copy(call, views) && (call->compute == views[0].dtype || call->compute == views[1].dtype) &&
            us_view_same_shape(&views[0], &views[1]) && us_view_is_contiguous(&views[0]) && us_view_is_contiguous(&views[1]);
 }
 
@@ -71,8 +75,9 @@ static void convert_piece(void *context, int64_t piece)
 {
     const View *from = context, *to = from + 1;
     const int64_t begin = piece * PIECE, left = us_view_elements(to) - begin;
-    us_convert((char *)to->data + begin * (int64_t)us_dtype_size(to->dtype), to->dtype,
-               (const char *)from->data + begin * (int64_t)us_dtype_size(from->dtype), from->dtype, left < PIECE ? left : PIECE);
+    char *const results = (char *)to->data + begin * (int64_t)us_dtype_size(to->dtype);
+    const char *const elements = (const char *)from->data + begin * (int64_t)us_dtype_size(from->dtype);
+    us_convert(results, to->dtype, elements, from->dtype, left < PIECE ? left : PIECE);
 }
 
 static void run_item_piece(void *context, int64_t piece)

@@ -10,11 +10,11 @@
  * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
  * than FEW_UNITS units each is cut into chunks of its elements; into more where they are read twice, as long as a chunk
  * has BYTES_READ_TWICE for each output, beside which what is kept of it is little. Units of indices are INDEXED_COLUMNS
- * wide, for long columns: the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES. Rows of less
- * than SHORT_ROW bytes are turned into columns. Where rows are folded as they lie, those of less than SHORT_FOLDED_ROW
- * elements are, or than SHORT_HALF_ROW of 16 bits, or than SHORT_INDEXED_ROW bytes where an index is looked for, too;
- * so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR elements, which are still in the
- * cache. */
+ * wide, for long columns: the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES.
+ * Rows of less than SHORT_ROW bytes are turned into columns. Where rows are folded as they lie, those of less than
+ * SHORT_FOLDED_ROW elements are, or than SHORT_HALF_ROW of 16 bits or less, or than SHORT_INDEXED_ROW bytes where an index is
+ * looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR elements, which are still
+ * in the cache. */
 enum {
     COLUMNS = 1024,
     INDEXED_COLUMNS = 128,
@@ -79,9 +79,7 @@ static void choose_types(ReduceWork *work)
 {
     const DType compute = work->call->compute;
     const Lane lane = us_lane_of(compute);
-    const bool is_16_bit = compute == DTYPE_FLOAT16 || compute == DTYPE_BFLOAT16;
-    const int fused = compute == DTYPE_FLOAT16 ? FUSED_HALF : FUSED_BFLOAT;
-    const int own = is_16_bit ? fused : us_narrow_body(compute);
+    const int own = us_own_body(compute);
     const bool has_own = own != 0 && work->input->dtype == compute && has_own_body(work->call->reduction, own);
     work->body = has_own ? own : (int)lane;
     work->array = has_own ? compute : us_lane_dtype(lane);
