@@ -56,6 +56,7 @@ def shapes_and_axes():
         yield (6, 7, 90), axes
     for length in (2, 4, 8, 16, 31, 47, 48, 63, 100):  # many short rows
         yield (300, length), (1,)
+    yield (71, 2100), (0,)  # more columns, and narrow rows, than are taken at once
     for columns in (2, 3, 15, 16, 40, 63, 64):  # few columns of many rows
         yield (2500, columns), (0,)
     yield (3, 1700, 4), (1,)

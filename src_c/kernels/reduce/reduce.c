@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost,
- * else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter than LONG_ROW). With fewer
- * than FEW_UNITS units each is cut into chunks of its elements; into more where they are read twice, as long as a chunk
- * has BYTES_READ_TWICE for each output, beside which what is kept of it is little. Units of indices are INDEXED_COLUMNS
- * wide, for long columns: the farther down, the fewer elements replace a state. Of MANY_ROWS a unit has at least LANES.
- * Rows of less than SHORT_ROW bytes are turned into columns. Where rows are folded as they lie, those of less than
- * SHORT_FOLDED_ROW elements are, or than SHORT_HALF_ROW of 16 bits or less, or than SHORT_INDEXED_ROW bytes where an index is
- * looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR elements, which are still
- * in the cache. */
+/* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost
+ * (REDUCE_COLUMNS of light states, from far memory), else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter
+ * than LONG_ROW). With fewer than FEW_UNITS units each is cut into chunks of its elements; into more where they are read
+ * twice, as long as a chunk has BYTES_READ_TWICE for each output, beside which what is kept of it is little. Units of
+ * indices are INDEXED_COLUMNS wide, for long columns: the farther down, the fewer elements replace a state. Of MANY_ROWS a
+ * unit has at least LANES. Rows of less than SHORT_ROW bytes are turned into columns. Where rows are folded as they lie,
+ * those of less than SHORT_FOLDED_ROW elements are, or than SHORT_HALF_ROW of 16 bits or less, or than SHORT_INDEXED_ROW
+ * bytes where an index is looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR
+ * elements, which are still in the cache. */
 enum {
     COLUMNS = 1024,
     INDEXED_COLUMNS = 128,
@@ -27,6 +27,7 @@ enum {
     CHUNK_BYTES = 64 * 1024,
     PIECE_ELEMENTS = 16 * 1024,
     SERIAL_BYTES = 128 * 1024,
+    FAR_BYTES = 32 << 20,
     SHORT_ROW = 1024,
     SHORT_INDEXED_ROW = 512,
     SHORT_FOLDED_ROW = 32,
@@ -126,6 +127,17 @@ static void turn_blocks(ReduceWork *work)
     }
 }
 
+/* The states of a unit stay in the nearest cache. From far memory long parts of rows come faster, but for 16-bit elements. */
+static int64_t most_columns(const ReduceWork *work)
+{
+    int64_t size = larger(work->wide_size, (int64_t)us_dtype_size(work->call->result));
+    for (int k = 0; k < work->call->outputs; k++) {
+        size = larger(size, (int64_t)us_dtype_size(work->outputs[k].dtype));
+    }
+    const bool are_light = size <= 8 && work->size >= 4 && !work->has_b && work->reduction->first == NULL;
+    return are_light && work->is_far ? REDUCE_COLUMNS : COLUMNS;
+}
+
 /* The outputs of a unit: as many of a run as it may have, and where these are few all, of several runs. */
 static void cut_outputs(ReduceWork *work, int64_t elements)
 {
@@ -133,7 +145,7 @@ static void cut_outputs(ReduceWork *work, int64_t elements)
     const int64_t run = work->kept.shape[last], runs = last > 0 ? work->kept.shape[last - 1] : 1;
     const int64_t wanted = ceiling(PIECE_ELEMENTS, elements), together = run < MANY_ROWS ? 1 : LANES;
     const int64_t batch = smaller(larger(wanted, together), COLUMNS);
-    const int64_t columns = work->reduction->values != NULL ? INDEXED_COLUMNS : COLUMNS;
+    const int64_t columns = work->reduction->values != NULL ? INDEXED_COLUMNS : most_columns(work);
     if (work->turned_runs > 1) {
         work->unit_runs = runs;
         work->unit_columns = smaller(run, larger(columns / runs / LANES, 1) * LANES);
@@ -529,6 +541,7 @@ KernelStatus us_reduce(const View *views, const void *attributes)
     int64_t lowest, highest;
     us_view_extent(work.input, &lowest, &highest);
     work.end = (const char *)work.input->data + (highest + 1) * work.size;
+    work.is_far = work.groups * work.elements >= FAR_BYTES / work.size;
     choose_reduction(&work, call->reduction);
     collect_axes(&work, false, true, &work.kept);
     collect_axes(&work, true, call->reduction->values == NULL, &work.reduced);

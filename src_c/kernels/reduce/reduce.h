@@ -18,17 +18,21 @@
 
 enum { REDUCE_NUMBERS = 4, REDUCE_OUTPUTS = 2 };
 
-/* Rows that the steps take at once: states stay in registers meanwhile. */
-enum { REDUCE_ROWS = 8 };
+/* Rows that the steps take at once: states stay in registers meanwhile. Those of integers of one or two bytes take TALL_ROWS
+ * before they are merged. */
+enum { REDUCE_ROWS = 8, FEW_ROWS = 4, TALL_ROWS = 64 };
 
 /* Neighbours are fetched into the second cache as many bytes before their turn. Into the nearest one fewer can be on their
  * way, which is slower where they come from far memory. */
 enum { FETCHED_AHEAD = 8192 };
 
+/* Columns of a panel, the most. */
+enum { REDUCE_COLUMNS = 2048 };
+
 /* States of a row, the most, and of one shorter than LONG_ROW. */
 enum { STRIP = 64, SHORT_STRIP = 2 * LANES };
 
-/* Rows that are fetched while the ones before are read have at most so many columns, but for us_fetches_columns. */
+/* Rows of at most so many columns are fetched while those before are read; of wider ones see fetches_columns. */
 enum { FETCHED_WIDTH = 8 * LANES };
 
 /* Elements of one panel: `rows` rows of `width` neighbours, a multiple of LANES, each for the state of its column. Rows are

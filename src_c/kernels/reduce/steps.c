@@ -232,12 +232,32 @@ static int64_t rows_of_whole_lanes(const ReduceWork *work, const char *from, int
     return beyond < 0 ? 0 : along <= 0 ? rows : smaller(rows, beyond / along + 1);
 }
 
+/* Rows of a panel of columns, as measured. Of wide ones of float from far memory, with one state and no guess, a few at once are
+ * read fastest, and the next ones are fetched; there is less to do for an integer or a double, so that the processor looks far
+ * enough ahead by itself. */
+static int64_t rows_at_once(const ReduceWork *work, int64_t columns)
+{
+    if (work->size <= 2 && us_lane_of(work->array) == LANE_INT32) {
+        return TALL_ROWS;
+    }
+    const bool is_plain = !work->has_b && work->reduction->first == NULL && work->array == DTYPE_FLOAT32;
+    return is_plain && work->is_far && columns > FETCHED_WIDTH ? FEW_ROWS : REDUCE_ROWS;
+}
+
+static bool fetches_columns(const ReduceWork *work)
+{
+    const Lane lane = us_lane_of(work->call->compute);
+    const bool is_float = lane == LANE_FLOAT && (work->is_far || work->size == 2);
+    return us_fetches_columns() && (is_float || lane == LANE_COMPLEX64 || lane == LANE_COMPLEX128);
+}
+
 void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t columns, int64_t begin, int64_t end,
                             const char *guess, char *a, char *b)
 {
     const int64_t along = work->reduced.strides[0][work->reduced.rank - 1];
     const bool neighbours = work->in_place && work->kept.strides[0][work->kept.rank - 1] == 1;
-    const bool fetches = us_fetches_columns(), joins = joins_rows(work, columns);
+    const bool fetches = fetches_columns(work) && llabs(along) > columns, joins = joins_rows(work, columns);
+    const int64_t at_once = rows_at_once(work, columns);
     int64_t position = begin;
     AxesWalk walk;
     for (us_axes_walk(&walk, &work->reduced, 0, begin, end - begin); walk.remaining > 0;) {
@@ -247,9 +267,9 @@ void us_reduce_step_columns(const ReduceWork *work, const char *first, int64_t c
         from += done * along * work->size;
         const int64_t whole = neighbours ? done + rows_of_whole_lanes(work, from, run.length - done, columns) : done;
         for (int64_t rows; done < whole; done += rows) { /* a group of rows at a time is faster than all of wide ones */
-            rows = smaller(whole - done, REDUCE_ROWS);
+            rows = smaller(whole - done, at_once);
             ReducePanel panel = panel_of(work, rows, whole_lanes(columns), along, position + done);
-            panel.ahead = fetches && llabs(along) > columns ? REDUCE_ROWS * along * work->size : panel.ahead;
+            panel.ahead = fetches ? at_once * along * work->size : panel.ahead;
             step(work, &panel, from, guess, a, b);
             from += rows * along * work->size;
         }

@@ -20,6 +20,7 @@ typedef struct ReduceWork {
     Axes kept, reduced; /* operands of `kept`: input, outputs */
     int64_t groups, elements;
     const char *end; /* of the input's memory */
+    bool is_far;     /* larger than what is left in a cache */
     bool by_columns;
     int64_t strip;     /* states of a row */
     int64_t turned_runs; /* outputs of a block whose elements lie together, where they are turned; or 1 */
