@@ -2,6 +2,10 @@
 
 import os
 
+# NumPy's BLAS starts threads when it is loaded, which look for work for 20 ms of processor time each in every process of the
+# tests; so they sleep at once. Before NumPy is imported.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
 import pytest
 from understudy import addresses
 from understudy.kit.collection import cases_are_no_garbage
