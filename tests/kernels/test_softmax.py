@@ -84,6 +84,44 @@ def test_against_float64(shape, first, last, dtype, layout):
         np.testing.assert_allclose(dx, expected, rtol=2 * tolerance, atol=tolerance * (largest + abs(beta) * 10))
 
 
+def stored(values, dtype, layout):
+    """The same array with other strides."""
+    if layout == "every second":
+        wide = np.zeros((*values.shape[:-1], 2 * values.shape[-1]), dtype)
+        wide[..., ::2] = values
+        return wide[..., ::2]
+    if layout == "backwards":
+        return np.ascontiguousarray(values[..., ::-1].astype(dtype))[..., ::-1]
+    return in_layout(values, dtype, layout)
+
+
+UNLIKE = ["every second", "reversed", "backwards", "packed"]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape, first", [((70, 130), 1), ((3, 37, 65), 2), ((2, 9000), 1), ((41, 64), 1), ((3, 70_000), 1),
+                                          ((150, 33), 0), ((1, 300), 1), ((45, 63), 1)])  # fmt: skip
+def test_operands_of_unlike_layouts(shape, first, dtype):
+    axes, tolerance = (first,), TOLERANCE[dtype]
+    rng = np.random.default_rng(7)
+    for place, (of_input, of_change, of_result) in enumerate(itertools.product(UNLIKE, UNLIKE, UNLIKE)):
+        algorithm, (alpha, beta) = ALGORITHMS[place % 3], [(1, 0), (0.5, 2)][place % 2]
+        x, dy, prior = (rng.standard_normal(shape).astype(dtype) * 3 for _ in range(3))
+        result = forward_oracle(x, axes, algorithm)
+        expected = alpha * result + (beta * prior.astype(np.float64) if beta else 0)
+        y = stored(prior if beta else np.full(shape, np.nan), dtype, of_result)
+        forward(stored(x, dtype, of_input), y, first, first, algorithm, alpha, beta)
+        absolute = tolerance * (abs(beta) * 10 + (1 if algorithm == LOG else 1e-2))
+        np.testing.assert_allclose(y, expected, rtol=2 * tolerance, atol=absolute)
+
+        y, dx = stored(result, dtype, of_input), stored(prior if beta else np.full(shape, np.nan), dtype, of_result)
+        gradient = backward_oracle(y, dy, axes, algorithm)
+        expected = alpha * gradient + (beta * prior.astype(np.float64) if beta else 0)
+        backward(y, stored(dy, dtype, of_change), dx, first, first, algorithm, alpha, beta)
+        largest = np.abs(dy.astype(np.float64)).max() * (1 + np.sqrt(np.prod(shape)) * (algorithm == LOG))
+        np.testing.assert_allclose(dx, expected, rtol=2 * tolerance, atol=tolerance * (largest + abs(beta) * 10))
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("shape", [(3, 1001), (2, 19, 70), (200, 7), (1, 300_000), (40, 49), (40, 130)])
 def test_in_place_is_bitwise_as_not_in_place(shape, algorithm):
@@ -228,6 +266,9 @@ def everything():
         x, dy = arrays(shape, dtype, "packed", 2)
         y = forward(x, np.empty_like(x), first, last, algorithm)
         results += [y.tobytes(), backward(y, dy, dy, first, last, algorithm).tobytes()]
+    x, dy = arrays((300, 200), "float32", "reversed", 2)
+    y = forward(x, np.empty((300, 200), np.float32), 1, 1, ACCURATE)
+    results += [y.tobytes(), backward(y, dy, y, 1, 1, ACCURATE).tobytes()]
     return b"".join(results)
 
 

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 /* Sums are formed in this order on every machine and with any number of threads: rows by LANES over blocks of
  * SUM_BLOCK, blocks in order over parts of PART, parts in order; columns one by one over blocks of COLUMN_BLOCK,
@@ -27,7 +28,7 @@ enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_C
        SHORT_TURNED_ROW = 256, SHORT_TURNED_BACK = 32, PIECE = 16384, SERIAL_BYTES = 128 * 1024, FETCH_AHEAD = 4096,
        COLUMN_LEAST = 64, LONG_COLUMN = 2048, LEAST_BYTES = 128, RUN_COLUMNS = 256, BLOCKS_OF_THREAD = 4,
        BLOCKED_GROUP = 1024, BLOCKED_BYTES = 16 << 20, BLOCK_ROWS = 32, PIECES_WANTED = 32, NEIGHBOURS = 8,
-       COLUMNS_AHEAD_BYTES = 4096 };
+       COLUMNS_AHEAD_BYTES = 4096, TILE_BYTES = 128 * 1024, MOST_TILE_BYTES = 4 << 20 };
 
 #define LOOPS "kernels/softmax/softmax.inc"
 #include "tensor/instantiate.inc"
@@ -68,6 +69,7 @@ typedef struct Plan {
     int64_t group, others, piece; /* sizes; groups (or blocks of columns) per piece */
     bool direct;                  /* rows (or columns) are unit-stride arrays of the loops' type: nothing is gathered */
     bool turned;                  /* columns are rows of the loops' type, and are gathered by squares */
+    int64_t tile;                 /* rows of the loops' type that are gathered at a time, where not all are direct; or 0 */
     DType compute;                /* float32 or float64 */
     int64_t width, blocks;        /* columns: groups handled at a time, and how many such blocks the last axis has */
     int64_t rows;                 /* columns: elements of a group of which values are kept at a time */
@@ -137,6 +139,59 @@ static void run_gathered_row(const Plan *plan, int64_t row, char *scratch)
     }
     run_loops(plan, 1, (const int64_t[3]){0}, gathered, scratch);
     us_axes_store(&plan->group_axes, last, data[last], plan->views[last]->dtype, 0, plan->group, wide, gathered[last]);
+}
+
+/* ---- rows of one type whose elements lie apart in some views ---- */
+
+static size_t tile_bytes(const Plan *plan)
+{
+    return us_scratch_bytes(us_scratch_count(plan->tile, plan->group), us_dtype_size(plan->views[0]->dtype));
+}
+
+/* Between `rows` of a view and a tile. */
+static void move_tile(const Plan *plan, int k, int64_t rows, char *data, char *tile, bool stores)
+{
+    const Axes *others = &plan->other_axes;
+    const int64_t size = (int64_t)us_dtype_size(plan->views[k]->dtype), row = plan->group * size;
+    const int64_t apart = plan->group_axes.strides[k][0], along = others->strides[k][others->rank - 1];
+    if (along == 1 && stores) {
+        us_transpose(data, apart * size, tile, row, rows, plan->group, size);
+    } else if (along == 1) {
+        us_transpose(tile, row, data, apart * size, plan->group, rows, size);
+    }
+    for (int64_t i = 0; along != 1 && i < rows; i++, tile += row, data += along * size) {
+        if (stores) {
+            us_copy_elements(data, apart, tile, 1, size, plan->group);
+        } else {
+            us_copy_elements(tile, 1, data, apart, size, plan->group);
+        }
+    }
+}
+
+/* Rows from number `row` on, at most so many; their number. `scratch`: room for e, then for a tile of every view. */
+static int64_t run_tile(const Plan *plan, int64_t row, int64_t most, char *scratch)
+{
+    const Axes *others = &plan->other_axes;
+    const int64_t inner = others->shape[others->rank - 1];
+    const int64_t rows = smaller(smaller(most, plan->tile), inner - row % inner);
+    const int last = plan->count - 1;
+    char *const tiles = scratch + (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute);
+    int64_t alongs[3];
+    void *data[3], *used[3];
+    for (int k = 0; k < plan->count; k++) {
+        const bool gathers = plan->group_axes.strides[k][0] != 1;
+        data[k] = element(plan->views[k], us_axes_offset(others, k, row));
+        used[k] = gathers ? tiles + (size_t)k * tile_bytes(plan) : data[k];
+        alongs[k] = gathers ? plan->group : others->strides[k][others->rank - 1];
+        if (gathers && (k < last || plan->softmax->beta != 0)) {
+            move_tile(plan, k, rows, data[k], used[k], false);
+        }
+    }
+    run_loops(plan, rows, alongs, used, scratch);
+    if (used[last] != data[last]) {
+        move_tile(plan, last, rows, data[last], used[last], true);
+    }
+    return rows;
 }
 
 /* ---- columns: neighbours along the last of the other axes ---- */
@@ -226,6 +281,8 @@ static void run_piece(void *context, int64_t piece)
             run_columns(plan, i, scratch);
         } else if (plan->direct) {
             done = run_direct_rows(plan, i, end - i, scratch);
+        } else if (plan->tile > 0) {
+            done = run_tile(plan, i, end - i, scratch);
         } else {
             run_gathered_row(plan, i, scratch);
         }
@@ -367,6 +424,15 @@ static bool has_unit_stride(const Plan *plan, const Axes *axes)
     return true;
 }
 
+/* As many rows as fill lines of memory where neighbours are elements of different rows, and more while they stay in the second
+ * cache. */
+static int64_t rows_of_tile(const Plan *plan)
+{
+    const int64_t size = (int64_t)us_dtype_size(plan->views[0]->dtype), row = plan->group * size;
+    return larger(1, row * (CACHE_LINE_BYTES / size) <= MOST_TILE_BYTES ? larger(TILE_BYTES / row, CACHE_LINE_BYTES / size)
+                                                                         : MOST_TILE_BYTES / row);
+}
+
 static void run_rows(Plan *plan)
 {
     const bool is_long = plan->group > ROW_LIMIT || (plan->group >= 2 * PART && plan->others < us_parallel_threads());
@@ -375,6 +441,12 @@ static void run_rows(Plan *plan)
         return;
     }
     plan->piece = plan->group < PIECE ? PIECE / plan->group : 1;
+    if (plan->tile > 0) {
+        plan->piece = larger(plan->piece, plan->tile);
+        run_pieces(plan, us_scratch_bytes(whole_vectors(plan->group), us_dtype_size(plan->compute)) +
+                             (size_t)plan->count * tile_bytes(plan));
+        return;
+    }
     const size_t rows = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
     run_pieces(plan, us_scratch_bytes(whole_vectors(plan->group), rows * us_dtype_size(plan->compute)));
 }
@@ -419,8 +491,19 @@ static void run_all_columns(Plan *plan)
     run_pieces(plan, gathered + kept);
 }
 
-/* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or would have to be
- * gathered element by element. */
+/* Whether the elements of a group lie farther apart than its neighbours do. */
+static bool has_groups_apart(const Plan *plan)
+{
+    const Axes *others = &plan->other_axes, *group = &plan->group_axes;
+    for (int k = 0; k < plan->count; k++) {
+        if (llabs(group->strides[k][0]) < llabs(others->strides[k][others->rank - 1])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or lie side by side with gaps. */
 static bool chooses_columns(const Plan *plan, bool one_type)
 {
     if (plan->group_axes.rank != 1) {
@@ -432,7 +515,8 @@ static bool chooses_columns(const Plan *plan, bool one_type)
     const bool are_rows = has_unit_stride(plan, &plan->group_axes);
     const int64_t turned_forward = SHORT_TURNED_ROW / (int64_t)us_dtype_size(plan->views[0]->dtype);
     const int64_t turned = is_forward(plan) ? turned_forward : SHORT_TURNED_BACK;
-    const bool is_short = plan->group < (!are_rows ? PIECE : one_type ? turned : SHORT_ROW);
+    const int64_t gathered = has_groups_apart(plan) ? PIECE : SHORT_ROW;
+    const bool is_short = plan->group < (!are_rows ? gathered : one_type ? turned : SHORT_ROW);
     return is_short && plan->other_axes.shape[plan->other_axes.rank - 1] >= LANES;
 }
 
@@ -457,7 +541,8 @@ static KernelStatus run(const View *views, int count, const Softmax *softmax)
     const Axes *run_axes = columns ? &plan.other_axes : &plan.group_axes;
     plan.direct = one_type && plan.group_axes.rank == 1 && has_unit_stride(&plan, run_axes);
     plan.turned = columns && one_type && !plan.direct && has_unit_stride(&plan, &plan.group_axes);
-    plan.loops = &loops[plan.direct || plan.turned ? views[0].dtype : plan.compute];
+    plan.tile = !columns && one_type && !plan.direct && plan.group_axes.rank == 1 ? rows_of_tile(&plan) : 0;
+    plan.loops = &loops[plan.direct || plan.turned || plan.tile > 0 ? views[0].dtype : plan.compute];
     if (columns) {
         run_all_columns(&plan);
     } else {
