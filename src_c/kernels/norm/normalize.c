@@ -1,8 +1,10 @@
 #include "kernels/map/formulas.h"
 #include "kernels/norm/normalize_work.h"
+#include "kernels/packed.h"
 #include "kernels/scratch.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { FORWARD_BIAS = 2, FORWARD_SUM, FORWARD_Y };
 
@@ -133,7 +135,7 @@ static KernelStatus fill(const View *view, float value)
     return us_map_floats(&us_map_copy, 1, (const View[]){us_view_broadcast(&one, view->rank, view->shape), *view});
 }
 
-KernelStatus us_normalize(const View *views, const void *attributes)
+static KernelStatus normalize(const View *views, const void *attributes)
 {
     Work work = us_normal_work(attributes, us_view_elements(&views[0]));
     if (work.lines == 0) {
@@ -163,4 +165,18 @@ KernelStatus us_normalize(const View *views, const void *attributes)
     run_ranges(&work, turns ? normalize_columns : normalize_range);
     us_scratch_give_back(parameters);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+KernelStatus us_normalize(const View *views, const void *attributes)
+{
+    enum { VIEWS = 9 };
+    const Packed x = us_pack(&views[0]), added = us_pack(&views[1]);
+    View packed[VIEWS];
+    memcpy(packed, views, sizeof packed);
+    packed[0] = x.view;
+    packed[1] = added.view;
+    const KernelStatus status = normalize(packed, attributes);
+    us_pack_end(&added);
+    us_pack_end(&x);
+    return status;
 }

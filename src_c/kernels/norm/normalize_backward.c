@@ -1,4 +1,5 @@
 #include "kernels/norm/normalize_work.h"
+#include "kernels/packed.h"
 #include "kernels/scratch.h"
 
 #include <string.h>
@@ -209,7 +210,7 @@ static void choose_ranges(Work *work)
     work->ranges = work->range_lines > 0 ? (work->lines + work->range_lines - 1) / work->range_lines : 0;
 }
 
-KernelStatus us_normalize_backward(const View *views, const void *attributes)
+static KernelStatus differentiate(const View *views, const void *attributes)
 {
     Work work = us_normal_work(attributes, us_view_elements(&views[0]));
     const bool wants_parameters = !us_view_is_absent(&views[10]) || !us_view_is_absent(&views[11]);
@@ -250,4 +251,21 @@ KernelStatus us_normalize_backward(const View *views, const void *attributes)
     }
     us_scratch_give_back(block);
     return work.out_of_memory ? KERNEL_NO_MEMORY : KERNEL_OK;
+}
+
+KernelStatus us_normalize_backward(const View *views, const void *attributes)
+{
+    enum { VIEWS = 12, READ = 3 };
+    Packed read[READ];
+    View packed[VIEWS];
+    memcpy(packed, views, sizeof packed);
+    for (int k = 0; k < READ; k++) {
+        read[k] = us_pack(&views[k]);
+        packed[k] = read[k].view;
+    }
+    const KernelStatus status = differentiate(packed, attributes);
+    for (int k = READ - 1; k >= 0; k--) {
+        us_pack_end(&read[k]);
+    }
+    return status;
 }
