@@ -71,6 +71,30 @@ def test_operands_in_another_order_of_axes(dtype, shape):
     assert np.array_equal(mixed, expected.astype("complex64"))
 
 
+@pytest.mark.parametrize("shape", [(2100, 1100), (3, 800, 900), (17_000, 1, 130), (130, 129)])  # slices, and one alone
+def test_large_operands_that_lie_across(shape):
+    rng = np.random.default_rng(4)
+    x, y = (rng.integers(-50, 50, shape).astype("float32") for _ in range(2))
+    across, gaps = np.swapaxes(np.swapaxes(x, 0, -1).copy(), 0, -1), np.zeros([2 * size for size in shape], "float32")
+    row, column = (rng.integers(-50, 50, some).astype("float32") for some in (shape[-1:], (*shape[:-1], 1)))
+    out, spaced = np.zeros(shape, "float32"), gaps[tuple(slice(0, None, 2) for _ in shape)]
+    for blank in (out, spaced, out.T.copy().T):
+        for a, b in ((across, y), (y, across), (across, across), (across, row), (column, across), (across.astype("float16"), y)):
+            run_map("sub", [a, b], [blank], "float32", [1])
+            assert np.array_equal(blank, a.astype("float32") - b)
+    for target in (y, across):  # in place of either operand
+        expected = y - across
+        run_map("sub", [y, across], [target], "float32", [1])
+        assert np.array_equal(target, expected)
+
+
+def test_a_large_result_over_an_operand_that_lies_across():
+    x = np.random.default_rng(4).standard_normal((900, 900)).astype("float32")
+    expected = x - x.T
+    run_map("sub", [x, x.T], [x], "float32", [1])
+    assert np.array_equal(x, expected)
+
+
 def test_expanded_input_and_negative_strides_of_the_output():
     x = np.broadcast_to(np.float32(3), (4, 6))
     out = np.zeros((4, 6), np.float32)[::-1, ::-1]

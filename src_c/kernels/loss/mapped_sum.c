@@ -1,6 +1,7 @@
 #include "kernels/loss/mapped_sum.h"
 
 #include "kernels/map/formula.h"
+#include "kernels/packed.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "tensor/axes.h"
@@ -127,6 +128,24 @@ static void put(const Sum *sum, Number total, double divisor, const View *out)
     us_convert(out->data, out->dtype, rounded, sum->map->compute, 1);
 }
 
+static KernelStatus run(Sum *sum, const MappedSum *call, const View *out)
+{
+    const int64_t blocks = sum->count / BLOCK + (sum->count % BLOCK != 0); /* a view may have 2^63 - 1 elements */
+    sum->blocks = us_scratch_array(blocks, sizeof *sum->blocks);
+    if (sum->blocks == NULL) {
+        return KERNEL_NO_MEMORY;
+    }
+    run_pieces(blocks, sum->count, sum_block, sum);
+    Number total = {0};
+    for (int64_t block = 0; block < blocks; block++) {
+        total.real += sum->blocks[block].real;
+        total.integer = (int64_t)((uint64_t)total.integer + (uint64_t)sum->blocks[block].integer);
+    }
+    us_scratch_give_back(sum->blocks);
+    put(sum, total, call->divisor, out);
+    return KERNEL_OK;
+}
+
 KernelStatus us_mapped_sum(const View *views, const void *attributes)
 {
     const MappedSum *call = attributes;
@@ -134,6 +153,7 @@ KernelStatus us_mapped_sum(const View *views, const void *attributes)
     Sum sum = {.map = map, .lane = us_lane_of(map->compute)};
     sum.body = map->formula->bodies()[sum.lane];
     const View *given[MAP_INPUTS], *pointers[MAP_INPUTS];
+    Packed packed[MAP_INPUTS];
     int given_count = 0;
     int32_t rank = 0;
     int64_t shape[VIEW_RANK_LIMIT];
@@ -144,23 +164,15 @@ KernelStatus us_mapped_sum(const View *views, const void *attributes)
     }
     us_broadcast_shape(given, given_count, &rank, shape, NULL);
     for (int k = 0; k < map->inputs; k++) {
-        sum.inputs[k] = us_view_is_absent(&views[k]) ? views[k] : us_view_broadcast(&views[k], rank, shape);
+        packed[k] = us_pack(&views[k]);
+        sum.inputs[k] = us_view_is_absent(&views[k]) ? views[k] : us_view_broadcast(&packed[k].view, rank, shape);
         pointers[k] = us_view_is_absent(&views[k]) ? &sum.inputs[0] : &sum.inputs[k];
     }
     us_axes_add(&sum.axes, pointers, map->inputs, 0, rank);
     sum.count = us_view_elements(&sum.inputs[0]);
-    const int64_t blocks = sum.count / BLOCK + (sum.count % BLOCK != 0); /* a view may have 2^63 - 1 elements */
-    sum.blocks = us_scratch_array(blocks, sizeof *sum.blocks);
-    if (sum.blocks == NULL) {
-        return KERNEL_NO_MEMORY;
+    const KernelStatus status = run(&sum, call, &views[map->inputs]);
+    for (int k = map->inputs - 1; k >= 0; k--) {
+        us_pack_end(&packed[k]);
     }
-    run_pieces(blocks, sum.count, sum_block, &sum);
-    Number total = {0};
-    for (int64_t block = 0; block < blocks; block++) {
-        total.real += sum.blocks[block].real;
-        total.integer = (int64_t)((uint64_t)total.integer + (uint64_t)sum.blocks[block].integer);
-    }
-    us_scratch_give_back(sum.blocks);
-    put(&sum, total, call->divisor, &views[map->inputs]);
-    return KERNEL_OK;
+    return status;
 }

@@ -1,4 +1,5 @@
 #include "kernels/map/item.h"
+#include "kernels/map/slices.h"
 #include "kernels/move/copy_view.h"
 #include "kernels/scratch.h"
 #include "tensor/parallel.h"
@@ -85,6 +86,15 @@ static void run_item_piece(void *context, int64_t piece)
     run_piece(context, piece * PIECE);
 }
 
+static KernelStatus run_elements(const MapCall *call, const View *views, int64_t index)
+{
+    MapItem item;
+    us_map_prepare(&item, call, views, index);
+    const int64_t bytes = us_scratch_count(item.elements, bytes_per_element(call, views));
+    run_pieces((item.elements + PIECE - 1) / PIECE, bytes, run_item_piece, &item);
+    return KERNEL_OK;
+}
+
 static KernelStatus run_item(const MapCall *call, const View *views, int64_t index)
 {
     if (is_move(call, views)) {
@@ -95,11 +105,10 @@ static KernelStatus run_item(const MapCall *call, const View *views, int64_t ind
         const int64_t elements = us_view_elements(&views[1]);
         run_pieces(elements / PIECE + (elements % PIECE != 0), us_scratch_count(elements, bytes_per_element(call, views)),
                    convert_piece, (void *)views);
+    } else if (us_map_lies_across(call, views)) {
+        return us_map_by_slices(call, views, index, run_elements);
     } else if (us_view_elements(&views[call->inputs]) > 0) {
-        MapItem item;
-        us_map_prepare(&item, call, views, index);
-        const int64_t bytes = us_scratch_count(item.elements, bytes_per_element(call, views));
-        run_pieces((item.elements + PIECE - 1) / PIECE, bytes, run_item_piece, &item);
+        return run_elements(call, views, index);
     }
     return KERNEL_OK;
 }
@@ -235,11 +244,13 @@ static void run_list_piece(void *context, int64_t number)
     run_piece(&item, piece->begin);
 }
 
-/* Pieces of an item; an item of several pieces that is a move, or whose inputs are overwritten, has none, and is run by itself. */
+/* Pieces of an item; an item of several pieces that is a move, or whose inputs are overwritten or lie across, has none, and is run
+ * by itself. */
 static int64_t pieces_of(const MapCall *call, const View *views)
 {
     const int64_t elements = us_view_elements(&views[call->inputs]);
-    const bool alone = elements > PIECE && (is_move(call, views) || first_overwritten(call, views) < call->inputs);
+    const bool alone = elements > PIECE && (is_move(call, views) || us_map_lies_across(call, views) ||
+                                            first_overwritten(call, views) < call->inputs);
     return alone ? 0 : elements / PIECE + (elements % PIECE != 0); /* a view may have 2^63 - 1 elements */
 }
 
