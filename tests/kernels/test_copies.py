@@ -10,7 +10,7 @@ from tests.kernels.families import run_map
 SHAPES = [(65, 129), (3, 700), (700, 3), (1, 5), (16, 16), (5, 33, 17), (2, 3, 40, 21), (130, 1, 67), (4, 2, 3, 5, 2),
           (300, 2),
           (600, 8, 2, 2), (2, 70001), (16, 1031), (8, 37),
-          (4, 70, 130), (3, 9, 300), (40, 3, 50), (2, 5, 6, 90)]  # fmt: skip
+          (2, 130, 65), (17, 3, 2, 2), (4, 70, 130), (3, 9, 300), (40, 3, 50), (2, 5, 6, 90)]  # fmt: skip
 
 
 def numbers(dtype, shape):
@@ -30,6 +30,20 @@ def test_any_order_of_axes(dtype):
             target = np.zeros([2 * size for size in expected.shape], dtype)[tuple(slice(None, None, 2) for _ in shape)]
             (got,) = run_map("copy", [x.transpose(order)], [target], dtype)
             assert np.ascontiguousarray(got).tobytes() == expected.tobytes(), (shape, order, "with gaps")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
+def test_sizes_about_powers_of_two_in_any_order(dtype):
+    """Rests of tiles and of groups, of which there are few or one."""
+    random, sizes = np.random.default_rng(3), [about for power in (1, 2, 4, 16, 32, 64, 128, 256) for about in
+                                               (power - 1, power, power + 1, power + 2) if about > 0]  # fmt: skip
+    shapes = [tuple(random.choice(sizes, random.integers(2, 6))) for _ in range(1500)]
+    for shape in (shape for shape in shapes if np.prod(shape) < 100_000):
+        order = random.permutation(len(shape))
+        x = numbers(dtype, shape)[..., :: random.integers(1, 3)]
+        expected = np.ascontiguousarray(x.transpose(order))
+        (got,) = run_map("copy", [x.transpose(order)], [np.zeros(expected.shape, dtype)], dtype)
+        assert got.tobytes() == expected.tobytes(), (shape, order, x.strides)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", "float64", "complex128"])

@@ -254,7 +254,7 @@ static void copy_tile(const Move *move, const Tile *tile, int64_t next)
         transpose_tile(move, tile, next);
         return;
     }
-    if (run <= FEW_ROWS && !packed) { /* too few neighbours in `to` to be worth gathering */
+    if (run <= FEW_ROWS && tile->groups == 1 && !packed) { /* too few neighbours in `to` to be worth gathering */
         us_copy_lines(&(Lines){tile->to, tile->from, tile->rows, along_to->to, along_to->from, tile->columns, along_from->to,
                                along_from->from, size});
         return;
