@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { NEST_LIMIT = 8 };
+enum { NEST_LIMIT = 24 };
 
 #ifdef __SANITIZE_ADDRESS__ /* which sees accesses behind a block if that is new, and not larger than was asked for */
 enum { KEEP_LIMIT = 0, GRAIN = 1 };

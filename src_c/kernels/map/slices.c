@@ -44,10 +44,10 @@ bool us_map_lies_across(const MapCall *call, const View *views)
 {
     const View *out = &views[call->inputs];
     bool across = false;
-    for (int k = 0; k < call->formula->inputs; k++) {
+    for (int k = 0; k < call->formula->inputs && us_view_elements(out) >= WORTH_SLICING; k++) {
         across |= lies_across(&views[k], out);
     }
-    return across && us_view_elements(out) >= WORTH_SLICING;
+    return across;
 }
 
 /* Rows begin … begin + count - 1 of the output's axis, where the view has these. */
@@ -70,7 +70,10 @@ KernelStatus us_map_by_slices(const MapCall *call, const View *views, int64_t in
     const int64_t row = us_view_elements(out) / out->shape[axis] * (int64_t)us_dtype_size(out->dtype);
     const int64_t rows = larger(SLICE_BYTES / row, LEAST_ROWS);
     View *slices = us_scratch_array(count, sizeof *slices);
-    KernelStatus status = slices != NULL ? KERNEL_OK : KERNEL_NO_MEMORY;
+    if (slices == NULL) {
+        return run(call, views, index);
+    }
+    KernelStatus status = KERNEL_OK;
     for (int64_t begin = 0; status == KERNEL_OK && begin < out->shape[axis]; begin += rows) {
         Packed packed[MAP_OPERANDS];
         for (int k = 0; k < count; k++) {
