@@ -79,7 +79,8 @@ def test_large_operands_that_lie_across(shape):
     row, column = (rng.integers(-50, 50, some).astype("float32") for some in (shape[-1:], (*shape[:-1], 1)))
     out, spaced = np.zeros(shape, "float32"), gaps[tuple(slice(0, None, 2) for _ in shape)]
     for blank in (out, spaced, out.T.copy().T):
-        for a, b in ((across, y), (y, across), (across, across), (across, row), (column, across), (across.astype("float16"), y)):
+        for a, b in ((across, y), (y, across), (across, across), (across, row), (column, across),
+                     (across.astype("float16"), y)):  # fmt: skip
             run_map("sub", [a, b], [blank], "float32", [1])
             assert np.array_equal(blank, a.astype("float32") - b)
     for target in (y, across):  # in place of either operand

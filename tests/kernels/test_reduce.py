@@ -146,6 +146,25 @@ def test_extrema_and_nan(dtype):
             assert np.array_equal(wide(both[0]), low, equal_nan=True) and np.array_equal(wide(both[1]), high, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16", "bfloat16"])
+@pytest.mark.parametrize("columns", [2053, 131, 4096])
+def test_columns_from_far_memory(dtype, columns):
+    """From 32 MiB on: several units and one, rests of rows of each number that is taken at once, and a NaN near the end."""
+    size = 4 if dtype.endswith("32") else 2
+    rows = (32 << 20) // size // columns + 7
+    x = np.random.default_rng(columns).integers(-9, 10, (rows, columns)).astype("float32")
+    x[-2, columns // 2] = np.nan if dtype != "int32" else 99
+    x = x.astype("int32") if dtype == "int32" else stored_as(x, dtype)
+    x = bfloat(x) if dtype == "bfloat16" else x
+    exact = wide(x)
+    assert np.array_equal(wide(reduce("max", x, (0,))[0]), exact.max(axis=0, keepdims=True), equal_nan=True)
+    result = "int64" if dtype == "int32" else "float32"  # sums of integers below 2^24: exact
+    assert np.array_equal(reduce("sum", x, (0,), result=result)[0], exact.sum(axis=0, keepdims=True), equal_nan=True)
+    if dtype == "float32":
+        squares = np.sqrt((exact**2).sum(axis=0, keepdims=True)).astype("float32")
+        assert np.array_equal(reduce("norm_2", x, (0,))[0], squares, equal_nan=True)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int32", "int8", "uint64", "bool"])
 def test_indices_of_extrema(dtype):
     columns_of_units = [((1031, columns), (0,)) for columns in (128, 129, 257)]

@@ -244,8 +244,8 @@ static void run_list_piece(void *context, int64_t number)
     run_piece(&item, piece->begin);
 }
 
-/* Pieces of an item; an item of several pieces that is a move, or whose inputs are overwritten or lie across, has none, and is run
- * by itself. */
+/* Pieces of an item; an item of several pieces that is a move, or whose inputs are overwritten or lie across, has none, and
+ * is run by itself. */
 static int64_t pieces_of(const MapCall *call, const View *views)
 {
     const int64_t elements = us_view_elements(&views[call->inputs]);

@@ -5,7 +5,6 @@
 #include "kernels/sizes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Elements from which on a slice is copied; bytes of a slice, which are still in a cache when they are read again, and rows, of
  * which fewer would take little of each line of an input. */

@@ -1,4 +1,5 @@
-/* Operations of which an input lies across the output, as a transposed one does: slice by slice, of copies in the output's order. */
+/* Operations of which an input lies across the output, as a transposed one does: slice by slice, of copies in the output's
+ * order. */
 #ifndef UNDERSTUDY_MAP_SLICES_H
 #define UNDERSTUDY_MAP_SLICES_H
 

@@ -7,14 +7,14 @@
 #include <string.h>
 
 /* A unit of work reduces to neighbouring outputs: COLUMNS of them side by side where the kept axis is the innermost
- * (REDUCE_COLUMNS of light states, from far memory), else a batch of rows, one after the other in STRIP states (SHORT_STRIP of rows shorter
- * than LONG_ROW). With fewer than FEW_UNITS units each is cut into chunks of its elements; into more where they are read
- * twice, as long as a chunk has BYTES_READ_TWICE for each output, beside which what is kept of it is little. Units of
- * indices are INDEXED_COLUMNS wide, for long columns: the farther down, the fewer elements replace a state. Of MANY_ROWS a
- * unit has at least LANES. Rows of less than SHORT_ROW bytes are turned into columns. Where rows are folded as they lie,
- * those of less than SHORT_FOLDED_ROW elements are, or than SHORT_HALF_ROW of 16 bits or less, or than SHORT_INDEXED_ROW
- * bytes where an index is looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is looked for among NEAR
- * elements, which are still in the cache. */
+ * (REDUCE_COLUMNS of light states, from far memory), else a batch of rows, one after the other in STRIP states (SHORT_STRIP
+ * of rows shorter than LONG_ROW). With fewer than FEW_UNITS units each is cut into chunks of its elements; into more where
+ * they are read twice, as long as a chunk has BYTES_READ_TWICE for each output, beside which what is kept of it is little.
+ * Units of indices are INDEXED_COLUMNS wide, for long columns: the farther down, the fewer elements replace a state. Of
+ * MANY_ROWS a unit has at least LANES. Rows of less than SHORT_ROW bytes are turned into columns. Where rows are folded as
+ * they lie, those of less than SHORT_FOLDED_ROW elements are, or than SHORT_HALF_ROW of 16 bits or less, or than
+ * SHORT_INDEXED_ROW bytes where an index is looked for, too; so are TURNED_BLOCK elements of a few outputs. An index is
+ * looked for among NEAR elements, which are still in the cache. */
 enum {
     COLUMNS = 1024,
     INDEXED_COLUMNS = 128,

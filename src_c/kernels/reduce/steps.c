@@ -232,12 +232,12 @@ static int64_t rows_of_whole_lanes(const ReduceWork *work, const char *from, int
     return beyond < 0 ? 0 : along <= 0 ? rows : smaller(rows, beyond / along + 1);
 }
 
-/* Rows of a panel of columns, as measured. Of wide ones of float from far memory, with one state and no guess, a few at once are
- * read fastest, and the next ones are fetched; there is less to do for an integer or a double, so that the processor looks far
- * enough ahead by itself. */
+/* Rows of a panel of columns, as measured. Of wide ones of float from far memory, with one state and no guess, a few at once
+ * are read fastest, and the next ones are fetched; there is less to do for an integer or a double, so that the processor
+ * looks far enough ahead by itself. */
 static int64_t rows_at_once(const ReduceWork *work, int64_t columns)
 {
-    if (work->size <= 2 && us_lane_of(work->array) == LANE_INT32) {
+    if (work->body >= NARROW_INT8) {
         return TALL_ROWS;
     }
     const bool is_plain = !work->has_b && work->reduction->first == NULL && work->array == DTYPE_FLOAT32;

@@ -425,12 +425,12 @@ static bool has_unit_stride(const Plan *plan, const Axes *axes)
 }
 
 /* As many rows as fill lines of memory where neighbours are elements of different rows, and more while they stay in the second
- * cache. */
+ * cache; of very long ones, fewer. */
 static int64_t rows_of_tile(const Plan *plan)
 {
-    const int64_t size = (int64_t)us_dtype_size(plan->views[0]->dtype), row = plan->group * size;
-    return larger(1, row * (CACHE_LINE_BYTES / size) <= MOST_TILE_BYTES ? larger(TILE_BYTES / row, CACHE_LINE_BYTES / size)
-                                                                         : MOST_TILE_BYTES / row);
+    const int64_t size = (int64_t)us_dtype_size(plan->views[0]->dtype), line = CACHE_LINE_BYTES / size;
+    const int64_t row = smaller(plan->group, MOST_TILE_BYTES) * size; /* a view may have 2^63 - 1 elements */
+    return larger(1, smaller(larger(TILE_BYTES / row, line), MOST_TILE_BYTES / row));
 }
 
 static void run_rows(Plan *plan)
