@@ -191,14 +191,35 @@ def test_16_bit_operands_in_every_layout(dtype, size):
             assert (error <= 2 * (k + 2) * 2.0**-24 * (abs(alpha) * scale_of(left, right, 0 * c) + np.abs(c))).all(), layouts
 
 
+@pytest.mark.parametrize("depth", [1, 2, 31, 32, 33, 255, 256, 257])
+@pytest.mark.parametrize("size", [(8, 16), (33, 31), (32, 64), (71, 130), (513, 33), (45, 545)], ids=str)
+def test_shallow_sums_of_bfloat16_are_rounded_once(size, depth):
+    """Integers: float32 sums are exact. Also infinities and NaN; what lies behind the rows is left alone."""
+    rng = np.random.default_rng(depth)
+    a, b = (rng.integers(-99, 100, shape).astype(np.float32) for shape in [(size[0], depth), (depth, size[1])])
+    a[5], a[7, 0], b[0, 3], b[-1, 9] = 0, np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        expected = np.where(np.isnan(a).any(1)[:, None], np.nan, a @ b)
+    rounded = np.where(np.isnan(expected), np.nan, bfloat_values(rounded_to_bfloat(np.nan_to_num(expected, posinf=np.inf,
+                                                                                                 neginf=-np.inf))))
+    for padding, layout in itertools.product([0, 3], ["rows", "columns"]):
+        whole = np.full((size[0], size[1] + padding), 0x4242, np.uint16)
+        multiply(laid_out(rounded_to_bfloat(a), layout), laid_out(rounded_to_bfloat(b), layout), whole[:, : size[1]],
+                 "float32", types=("bfloat16",) * 3)
+        np.testing.assert_array_equal(bfloat_values(whole[:, : size[1]]), rounded)
+        assert (whole[:, size[1] :] == 0x4242).all()
+
+
 @pytest.mark.parametrize("exponents", [(-133, -2), (-133, 100), (-126, 0), (-60, -70), (-56, -57), (-20, -20)], ids=str)
 def test_small_numbers_of_bfloat16_are_not_lost(exponents):
     """Denormal operands, products and sums: exact in float32 where few significant bits are left."""
     rng = np.random.default_rng(8)
     a, b = (np.ldexp(rng.choice([-1.0, 0, 1], shape), exponent) for shape, exponent in zip([(40, 70), (70, 33)], exponents))
-    out = np.zeros((40, 33), np.float32)
-    multiply(rounded_to_bfloat(a), rounded_to_bfloat(b), out, "float32", types=("bfloat16", "bfloat16", "float32"))
+    out, rounded = np.zeros((40, 33), np.float32), np.zeros((40, 33), np.uint16)
+    for to, dtype in [(out, "float32"), (rounded, "bfloat16")]:
+        multiply(rounded_to_bfloat(a), rounded_to_bfloat(b), to, "float32", types=("bfloat16", "bfloat16", dtype))
     np.testing.assert_array_equal(out, (a @ b).astype(np.float32))
+    np.testing.assert_array_equal(rounded, rounded_to_bfloat(a @ b))
 
 
 @pytest.mark.parametrize("where", [((0, 0), (0, 0)), ((20, 299), (5, 3)), ((39, 31), (299, 32))], ids=str)
@@ -350,7 +371,8 @@ def run_again(tests, environment, *options):
 
 @pytest.mark.parametrize("most", ["off", "avx512"])
 def test_16_bit_operands_without_amx(most):
-    run_again(["test_16_bit_sums_are_rounded_once", "test_16_bit_operands_in_every_layout",
+    run_again(["test_16_bit_sums_are_rounded_once", "test_shallow_sums_of_bfloat16_are_rounded_once",
+               "test_16_bit_operands_in_every_layout",
                "test_small_numbers_of_bfloat16_are_not_lost", "test_16_bit_infinities_and_nan",
                "test_large_numbers_of_float16_do_not_overflow_in_sums", "test_extreme_bytes_are_exact",
                "test_bytes_in_every_layout"], {"UNDERSTUDY_BF16": most})

@@ -39,8 +39,26 @@ static const uint16_t *strip_at(const Bf16Operand *operand, int64_t strip, int64
     return operand->tiles + smaller(strip, last) * operand->layout.strip + tile * operand->layout.tile;
 }
 
-static void multiply_slab(const Bf16Operand *a, const Bf16Operand *b, int64_t first, int64_t tiles, bool adds, float *c,
-                          int64_t stride)
+static void multiply_block(const Bf16Operand *a, const Bf16Operand *b, int64_t first, int64_t row, int64_t column,
+                           Bf16Meeting *meeting, const Bf16Result *c)
+{
+    const int64_t rows = smaller(BF16_BLOCK, a->lines - row), columns = smaller(BF16_BLOCK, b->lines - column);
+    for (int i = 0; i < 2; i++) {
+        meeting->a[i] = strip_at(a, row / BF16_SIDE + i, first);
+        meeting->b[i] = strip_at(b, column / BF16_SIDE + i, first);
+    }
+    const int64_t at = row * c->stride + column;
+    if (c->rounded != NULL) {
+        us_bf16_multiply_rounded(meeting, rows, columns, c->rounded + at, c->stride);
+    } else if (rows == BF16_BLOCK && columns == BF16_BLOCK) {
+        us_bf16_multiply_block(meeting, c->sums + at, c->stride, c->adds);
+    } else {
+        multiply_edge(meeting, rows, columns, c->sums + at, c->stride, c->adds);
+    }
+}
+
+/* Deep columns stay in the nearest cache, and rows pass by them. What a shallow product takes is to write rows. */
+static void multiply_slab(const Bf16Operand *a, const Bf16Operand *b, int64_t first, int64_t tiles, const Bf16Result *c)
 {
     int64_t offsets[SLAB];
     for (int64_t i = 0; i < SLAB; i++) {
@@ -51,25 +69,17 @@ static void multiply_slab(const Bf16Operand *a, const Bf16Operand *b, int64_t fi
                            .bytes = a->dtype == DTYPE_UINT16};
     const int64_t behind = (first + tiles) * BF16_DEEP - a->depth; /* numbers of the last tile that are not there */
     meeting.empty = behind > 0 ? behind / 2 : 0;
-    for (int64_t column = 0; column < b->lines; column += BF16_BLOCK) {
-        for (int64_t row = 0; row < a->lines; row += BF16_BLOCK) {
-            const int64_t rows = smaller(BF16_BLOCK, a->lines - row), columns = smaller(BF16_BLOCK, b->lines - column);
-            for (int i = 0; i < 2; i++) {
-                meeting.a[i] = strip_at(a, row / BF16_SIDE + i, first);
-                meeting.b[i] = strip_at(b, column / BF16_SIDE + i, first);
-            }
-            float *to = c + row * stride + column;
-            if (rows == BF16_BLOCK && columns == BF16_BLOCK) {
-                us_bf16_multiply_block(&meeting, to, stride, adds);
-            } else {
-                multiply_edge(&meeting, rows, columns, to, stride, adds);
-            }
+    const bool by_rows = c->rounded != NULL;
+    const int64_t outer = by_rows ? a->lines : b->lines, inner = by_rows ? b->lines : a->lines;
+    for (int64_t i = 0; i < outer; i += BF16_BLOCK) {
+        for (int64_t k = 0; k < inner; k += BF16_BLOCK) {
+            multiply_block(a, b, first, by_rows ? i : k, by_rows ? k : i, &meeting, c);
         }
     }
 }
 
-bool us_bf16_multiply(const Sizes *sizes, const Matrix *a, const Matrix *b, void *panel_a, void *panel_b, bool adds,
-                      float *c, int64_t stride)
+bool us_bf16_multiply(const Sizes *sizes, const Matrix *a, const Matrix *b, void *panel_a, void *panel_b,
+                      const Bf16Result *c)
 {
     const Bf16Layout layout = panel_layout(a->dtype, sizes->k);
     const Bf16Operand left = {.data = a->data, .dtype = a->dtype, .lines = sizes->m, .depth = sizes->k,
@@ -88,7 +98,9 @@ bool us_bf16_multiply(const Sizes *sizes, const Matrix *a, const Matrix *b, void
     const int64_t each = us_bf16_count(tiles, us_bf16_count(tiles, us_bf16_slab(SLAB)));
     us_bf16_begin();
     for (int64_t first = 0; first < tiles; first += each) {
-        multiply_slab(&left, &right, first, smaller(each, tiles - first), adds || first > 0, c, stride);
+        Bf16Result slab = *c;
+        slab.adds |= first > 0;
+        multiply_slab(&left, &right, first, smaller(each, tiles - first), &slab);
     }
     us_bf16_end();
     return true;

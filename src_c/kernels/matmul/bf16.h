@@ -10,10 +10,19 @@ struct Sizes; /* kernels/matmul/lines.h */
 /* Bytes of the panel of an operand with so many rows (of A) or columns (of B), aligned to 64. */
 size_t us_bf16_panel(DType dtype, int64_t lines, int64_t depth);
 
-/* c = a b, or c += a b. Of pairs of bytes (uint16), c holds int32. Of others only where every sum is exact but for rounding; else
- * false, and c is untouched: then, and on other machines, operands are converted to float32. Rows of c are packed, `stride`
- * elements apart. */
-bool us_bf16_multiply(const struct Sizes *sizes, const Matrix *a, const Matrix *b, void *panel_a, void *panel_b, bool adds,
-                      float *c, int64_t stride);
+/* Rows of the result, `stride` elements apart: float32 sums (int32 of pairs of bytes), or, where `rounded` is not NULL, sums
+ * rounded to bfloat16, of a product that is at most BF16_SHALLOW deep. */
+enum { BF16_SHALLOW = 256 };
+typedef struct Bf16Result {
+    float *sums;
+    uint16_t *rounded;
+    int64_t stride;
+    bool adds; /* to the sums that are there */
+} Bf16Result;
+
+/* Of pairs of bytes (uint16) always. Of others only where every sum is exact but for rounding; else false, and nothing is
+ * written: then, and on other machines, operands are converted to float32. */
+bool us_bf16_multiply(const struct Sizes *sizes, const Matrix *a, const Matrix *b, void *panel_a, void *panel_b,
+                      const Bf16Result *c);
 
 #endif

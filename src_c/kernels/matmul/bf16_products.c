@@ -35,10 +35,10 @@ static Instructions best_instructions(Instructions most)
     if (!__builtin_cpu_supports("x86-64-v4")) {
         return NONE;
     }
-    if (most == AMX && may_use_tiles()) {
-        return AMX;
+    if (most < AVX512 || !__builtin_cpu_supports("avx512bf16")) {
+        return NONE;
     }
-    return most >= AVX512 && __builtin_cpu_supports("avx512bf16") ? AVX512 : NONE;
+    return most == AMX && may_use_tiles() ? AMX : AVX512;
 }
 
 static Instructions instructions(void)
@@ -149,7 +149,7 @@ static void multiply_by_tiles(const Bf16Meeting *meeting, float *c, int64_t stri
 /* ---- by AVX-512 -------------------------------------------------------------------------------------------------- */
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bf16,avx512vnni")
+#pragma GCC target("avx512f,avx512bw,avx512bf16,avx512vnni")
 
 /* As many sums as the instruction's latency and throughput ask for: rows of A by strips of B. */
 enum { SUMS = 16, PAIRS = BF16_DEEP / 2 };
@@ -187,6 +187,18 @@ US_ALWAYS_INLINE void add_pairs(bool bytes, __m512i *sums, const uint16_t *a, in
     }
 }
 
+/* sums += products of some rows of A. */
+US_ALWAYS_INLINE void add_rows(const Bf16Meeting *meeting, bool bytes, const uint16_t *a, int64_t a_row, int64_t b_row,
+                               __m512i *sums, int strips)
+{
+    const int64_t last = meeting->tiles - 1;
+    for (int64_t tile = 0; tile < last; tile++) {
+        add_pairs(bytes, sums, a + meeting->a_tiles[tile], a_row, meeting->b, meeting->b_tiles[tile], b_row, strips, PAIRS);
+    }
+    add_pairs(bytes, sums, a + meeting->a_tiles[last], a_row, meeting->b, meeting->b_tiles[last], b_row, strips,
+              PAIRS - meeting->empty);
+}
+
 US_ALWAYS_INLINE void multiply_rows(const Bf16Meeting *meeting, bool bytes, const uint16_t *a, int64_t a_row, int64_t b_row,
                                     float *c, int64_t stride, bool adds, int strips)
 {
@@ -194,12 +206,7 @@ US_ALWAYS_INLINE void multiply_rows(const Bf16Meeting *meeting, bool bytes, cons
     for (int i = 0; i < SUMS; i++) {
         sums[i] = adds ? _mm512_loadu_si512(c + i / strips * stride + i % strips * SIDE) : _mm512_setzero_si512();
     }
-    const int64_t last = meeting->tiles - 1;
-    for (int64_t tile = 0; tile < last; tile++) {
-        add_pairs(bytes, sums, a + meeting->a_tiles[tile], a_row, meeting->b, meeting->b_tiles[tile], b_row, strips, PAIRS);
-    }
-    add_pairs(bytes, sums, a + meeting->a_tiles[last], a_row, meeting->b, meeting->b_tiles[last], b_row, strips,
-              PAIRS - meeting->empty);
+    add_rows(meeting, bytes, a, a_row, b_row, sums, strips);
     for (int i = 0; i < SUMS; i++) {
         _mm512_storeu_si512(c + i / strips * stride + i % strips * SIDE, sums[i]);
     }
@@ -232,6 +239,37 @@ static void multiply_by_pairs(const Bf16Meeting *meeting, float *c, int64_t stri
         multiply_strips(meeting, false, BF16_DEEP, BF16_DEEP, c, stride, adds);
     } else {
         multiply_strips(meeting, false, meeting->a_row, meeting->b_row, c, stride, adds);
+    }
+}
+
+/* A row of 32 sums, none of them denormal, of which the mask's belong to the result. */
+US_ALWAYS_INLINE void round_row(__m512i first, __m512i second, uint16_t *to, __mmask32 mask)
+{
+    const __m512bh rounded = _mm512_cvtne2ps_pbh(_mm512_castsi512_ps(second), _mm512_castsi512_ps(first));
+    if (mask == UINT32_MAX) { /* masked stores are slow */
+        _mm512_storeu_si512(to, (__m512i)rounded);
+    } else {
+        _mm512_mask_storeu_epi16(to, mask, (__m512i)rounded);
+    }
+}
+
+static void round_rows(const float *sums, int64_t rows, uint16_t *to, int64_t stride, __mmask32 mask)
+{
+    for (int64_t i = 0; i < rows; i++, sums += BF16_BLOCK) {
+        round_row(_mm512_loadu_si512(sums), _mm512_loadu_si512(sums + SIDE), to + i * stride, mask);
+    }
+}
+
+static void multiply_rounded_by_pairs(const Bf16Meeting *meeting, int64_t rows, uint16_t *c, int64_t stride, __mmask32 mask)
+{
+    enum { ROWS = SUMS / 2 };
+    for (int64_t row = 0; row < rows; row += ROWS) {
+        const uint16_t *a = meeting->a[row / SIDE] + row % SIDE * BF16_DEEP;
+        __m512i sums[SUMS] = {_mm512_setzero_si512()};
+        add_rows(meeting, false, a, BF16_DEEP, BF16_DEEP, sums, 2);
+        for (int i = 0; i < ROWS && row + i < rows; i++) {
+            round_row(sums[2 * i], sums[2 * i + 1], c + (row + i) * stride, mask);
+        }
     }
 }
 
@@ -282,6 +320,18 @@ void us_bf16_multiply_block(const Bf16Meeting *meeting, float *c, int64_t stride
     }
 }
 
+void us_bf16_multiply_rounded(const Bf16Meeting *meeting, int64_t rows, int64_t columns, uint16_t *c, int64_t stride)
+{
+    const uint32_t mask = (uint32_t)((UINT64_C(1) << columns) - 1);
+    if (instructions() == AMX) {
+        _Alignas(64) float sums[BF16_BLOCK * BF16_BLOCK];
+        multiply_by_tiles(meeting, sums, BF16_BLOCK, false);
+        round_rows(sums, rows, c, stride, mask);
+    } else {
+        multiply_rounded_by_pairs(meeting, rows, c, stride, mask);
+    }
+}
+
 #else /* nothing but us_bf16_takes is called */
 
 bool us_bf16_takes(DType a, DType b)
@@ -306,6 +356,11 @@ int64_t us_bf16_slab(int64_t limit)
 void us_bf16_multiply_block(const Bf16Meeting *meeting, float *c, int64_t stride, bool adds)
 {
     (void)meeting, (void)c, (void)stride, (void)adds;
+}
+
+void us_bf16_multiply_rounded(const Bf16Meeting *meeting, int64_t rows, int64_t columns, uint16_t *c, int64_t stride)
+{
+    (void)meeting, (void)rows, (void)columns, (void)c, (void)stride;
 }
 
 #endif

@@ -157,7 +157,8 @@ void us_bytes_multiply(const Sizes *sizes, const Matrix *a, const Matrix *b, cha
     if (rows.flipped) {
         count_offsets(&columns, offsets);
     }
-    us_bf16_multiply(&of_pairs, &left, &right, panel_a, panel_b, adds, (float *)(void *)c, sizes->n);
+    const Bf16Result sums = {.sums = (float *)(void *)c, .stride = sizes->n, .adds = adds};
+    us_bf16_multiply(&of_pairs, &left, &right, panel_a, panel_b, &sums);
 }
 
 void us_bytes_add(int64_t rows, int64_t columns, const int32_t *c, const int64_t *offsets, int64_t *sums)

@@ -147,6 +147,22 @@ static void multiply_into_tile(const Run *run, const Block *block, const Workspa
     }
 }
 
+/* Whether sums are only added to what is there, which is all that kernels/matmul/bf16.h does. */
+static bool is_plain_sum(const Matmul *product, bool adds)
+{
+    return product->alpha[0] == 1 && (!adds || product->beta[0] == 1);
+}
+
+/* Whether the block became C at once, without a tile of sums. */
+static bool multiply_rounded(const Run *run, const Block *block, const Workspace *space)
+{
+    const Matmul *product = run->product;
+    const bool is_sum = is_plain_sum(product, false) && (!is_given(&block->addend) || is_zero(product->beta)) &&
+                        product->finish == NULL && product->finished == DTYPE_NONE && run->parts == NULL;
+    return run->bf16 && is_sum && product->k > 0 && product->k <= BF16_SHALLOW && block->c.dtype == DTYPE_BFLOAT16 &&
+           block->c.column == 1 && us_panels_multiply_rounded(run, block, space);
+}
+
 /* The tile gets the sums of the parts. */
 static void add_parts(const Run *run, const Block *block, const Workspace *space)
 {
@@ -228,12 +244,6 @@ static bool is_same(const Matrix *a, const Matrix *b)
     return a->data == b->data && a->dtype == b->dtype && a->row == b->row && a->column == b->column;
 }
 
-/* Whether sums are only added to what is there, which is all that kernels/matmul/bf16.h does. */
-static bool is_plain_sum(const Matmul *product, bool adds)
-{
-    return product->alpha[0] == 1 && (!adds || product->beta[0] == 1);
-}
-
 static void run_piece(void *context, int64_t piece)
 {
     Run *run = context;
@@ -265,7 +275,7 @@ static void run_piece(void *context, int64_t piece)
         if (product->finish != NULL) {
             product->finish(product->finish_context, &block.tile);
         }
-    } else {
+    } else if (!multiply_rounded(run, &block, &space)) {
         if (run->parts != NULL) {
             add_parts(run, &block, &space);
         } else {

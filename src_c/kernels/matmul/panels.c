@@ -222,7 +222,8 @@ void us_multiply_panels(const Run *run, const Block *block, const Workspace *spa
         return;
     }
     if (run->bf16 && matrix_has_rows(c, sizes.m, sizes.n, &stride) &&
-        us_bf16_multiply(&sizes, &a, &b, space->a, space->b, !is_zero(beta), (float *)c->data, stride)) {
+        us_bf16_multiply(&sizes, &a, &b, space->a, space->b,
+                         &(Bf16Result){.sums = (float *)c->data, .stride = stride, .adds = !is_zero(beta)})) {
         return;
     }
     const int64_t half = run->bf16 ? (depth + 1) / 2 : depth;
@@ -230,4 +231,11 @@ void us_multiply_panels(const Run *run, const Block *block, const Workspace *spa
     if (half < depth) {
         multiply_packed(run, block, space, first + half, depth - half, alpha, one, c);
     }
+}
+
+bool us_panels_multiply_rounded(const Run *run, const Block *block, const Workspace *space)
+{
+    const Sizes sizes = {block->tile.rows, block->tile.columns, run->product->k};
+    const Bf16Result rows = {.rounded = (uint16_t *)block->c.data, .stride = block->c.row};
+    return us_bf16_multiply(&sizes, &block->a, &block->b, space->a, space->b, &rows);
 }

@@ -56,4 +56,7 @@ bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, b
 void us_multiply_panels(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
                         const double *alpha, const double *beta, const Matrix *c);
 
+/* C = A B rounded to bfloat16, of a shallow product (BF16_SHALLOW); false: nothing is written. */
+bool us_panels_multiply_rounded(const Run *run, const Block *block, const Workspace *space);
+
 #endif
