@@ -131,10 +131,11 @@ static void choose_column_type(Gather *gather, Way way)
     gather->column_type = way == BY_PRODUCT ? gather->column_type : gather->compute;
 }
 
-/* Rows go along positions, except where every channel has its own filter. */
-static bool goes_along_channels(const Gather *gather, Way way, const View *in)
+/* Rows go along positions, except where every channel has its own filter, and results lie by channels too. */
+static bool goes_along_channels(const Gather *gather, Way way, const View *in, const View *out)
 {
-    return us_conv_has_channels_last(in) && (way != BY_ROWS || is_depthwise(gather));
+    return us_conv_has_channels_last(in) &&
+           (way != BY_ROWS || (is_depthwise(gather) && us_conv_has_channels_last(out)));
 }
 
 /* The type in which an operand is read. `converts`: 16-bit operands may be converted part by part, where they lie packed. */
@@ -147,7 +148,7 @@ static DType type_read(const Gather *gather, bool converts, const View *operand)
 static KernelStatus run(Gather *gather, const View *in, Way way, const Finish *finish)
 {
     void *copy;
-    gather->channels_last = goes_along_channels(gather, way, in);
+    gather->channels_last = goes_along_channels(gather, way, in, &finish->out);
     gather->in_type = type_read(gather, way == BY_PRODUCT && us_gather_is_pointwise(gather), in);
     if (!us_gather_operand(in, gather->in_type, gather->channels_last, &gather->in, &copy)) {
         return KERNEL_NO_MEMORY;
@@ -349,9 +350,9 @@ KernelStatus us_conv_backward_data(const View *views, const void *attributes)
     }
     bool taken = false;
     KernelStatus status = KERNEL_OK;
-    if (way == BY_ROWS && !goes_along_channels(&gather, way, &problem.y)) {
+    if (way == BY_ROWS && !goes_along_channels(&gather, way, &problem.y, &problem.x)) {
         status = run_together(&problem, &gather, residues, &finish, &taken);
-    } else if (way == BY_PRODUCT && gather.column_type == gather.compute && !goes_along_channels(&gather, way, &problem.y)) {
+    } else if (way == BY_PRODUCT && gather.column_type == gather.compute && !goes_along_channels(&gather, way, &problem.y, &problem.x)) {
         status = run_folded(&problem, &finish, &taken);
     }
     for (int64_t k = 0; !taken && status == KERNEL_OK && k < conv_product3(residues); k++) {
@@ -387,7 +388,7 @@ static KernelStatus filter_sums_in(Way way, Problem *problem, Gather *gather, vo
     void *x_copy, *dy_copy;
     const void *dy;
     choose_column_type(gather, way);
-    gather->channels_last = goes_along_channels(gather, way, &problem->x);
+    gather->channels_last = goes_along_channels(gather, way, &problem->x, &problem->y);
     const bool by_product = way == BY_PRODUCT;
     const bool by_lanes = us_lanes_take(gather) && !is_depthwise(gather); /* of float32 */
     const bool by_planes = way == BY_ROWS && !gather->channels_last && !by_lanes;

@@ -28,6 +28,12 @@ typedef struct Gather {
     View filter; /* [groups, results, channels, t0, t1, t2], of column_type where it is read */
 } Gather;
 
+/* Whether the channels of a position of [images, channels, …] lie beside each other. */
+static inline bool us_conv_has_channels_last(const View *view)
+{
+    return view->shape[1] > 1 && view->strides[1] == 1;
+}
+
 static inline int64_t conv_product3(const int64_t *sizes)
 {
     return sizes[0] * sizes[1] * sizes[2];

@@ -26,11 +26,12 @@ typedef struct Cut {
     int64_t per_run, count;
 } Cut;
 
-/* `each`: elements of the compute type that belong to a position. */
-static Cut cut_positions(const Gather *gather, int64_t each, int64_t least)
+/* `each`: elements of the compute type that belong to a position; `by_channels`: these lie together wherever they are read
+ * and written. */
+static Cut cut_positions(const Gather *gather, int64_t each, int64_t least, bool by_channels)
 {
     const int64_t image = conv_product3(gather->out_size), all = gather_positions(gather);
-    Cut cut = {.run = image >= SMALL_IMAGE && !gather->channels_last ? image : all};
+    Cut cut = {.run = image >= SMALL_IMAGE && !by_channels ? image : all};
     int64_t size = bounded(COLUMN_ELEMENTS / (each > 0 ? each : 1), least, MOST);
     const int64_t runs = all / cut.run;
     while (gather->groups * runs * ceiling(cut.run, size) < (size >= 2 * LEAST_OF_FEW ? FEW : 2) && size > FEWEST) {
@@ -60,6 +61,7 @@ typedef struct Run {
     size_t size;        /* of an element of the columns */
     size_t sum_size;
     Cut cut;
+    bool by_channels;        /* the sums of a position lie together, as in the result */
     bool in_place, straight; /* the columns are the input; the product is the result */
     atomic_bool no_memory;
 } Run;
@@ -67,23 +69,23 @@ typedef struct Run {
 /* ---- sums of a gather -------------------------------------------------------------------------------------------- */
 
 /* Whether products can be written where the result belongs. */
-static bool is_straight(const Gather *gather, const Finish *finish, const Cut *cut)
+static bool is_straight(const Run *run)
 {
-    const View *out = &finish->out;
+    const Gather *gather = run->gather;
+    const View *out = &run->finish->out;
     const int64_t image = conv_product3(gather->out_size);
-    if (out->dtype != gather->compute || !us_finish_is_plain(finish)) {
+    if (out->dtype != gather->compute || !us_finish_is_plain(run->finish)) {
         return false;
     }
-    int64_t expected = gather->channels_last ? out->strides[4] : 1;
+    int64_t expected = run->by_channels ? out->strides[4] : 1;
     for (int axis = 4; axis >= 2; axis--) {
         if (out->shape[axis] != 1 && out->strides[axis] != expected) {
             return false;
         }
         expected *= out->shape[axis];
     }
-    return gather->channels_last ? out->strides[1] == 1 && (out->shape[0] == 1 || out->strides[0] == expected) &&
-                                       out->strides[4] >= out->shape[1]
-                                 : cut->run == image;
+    return run->by_channels ? (out->shape[0] == 1 || out->strides[0] == expected) && out->strides[4] >= out->shape[1]
+                            : run->cut.run == image;
 }
 
 static const char *columns_of(const Run *run, int64_t group, int64_t begin, int64_t count, char *memory,
@@ -107,10 +109,10 @@ static void store_tile(const Run *run, int64_t group, int64_t begin, int64_t cou
 {
     const Gather *gather = run->gather;
     const int64_t size = (int64_t)run->sum_size, results = gather->results;
-    for (int64_t k = 0; !gather->channels_last && k < results; k++) {
+    for (int64_t k = 0; !run->by_channels && k < results; k++) {
         us_finish_positions(run->finish, gather->compute, group * results + k, begin, count, tile + k * count * size);
     }
-    for (int64_t i = 0; gather->channels_last && i < count; i++) {
+    for (int64_t i = 0; run->by_channels && i < count; i++) {
         us_finish_channels(run->finish, gather->compute, begin + i, group * results, results,
                            tile + i * results * size);
     }
@@ -135,21 +137,22 @@ static void product_piece(void *context, int64_t piece)
     const DType compute = gather->compute, type = gather->column_type;
     Matrix filter = run->filter;
     filter.data = (const char *)filter.data + group * run->filter_step * (int64_t)run->size;
+    const Matrix operand = matrix_of_rows(columns, type, stride);
     Matmul product = {.m = results, .n = count, .k = run->depth,
-                      .a = filter, .b = matrix_of_rows(columns, type, stride),
+                      .a = filter, .b = gather->channels_last ? turned(operand) : operand,
                       .c = matrix_of_rows(tile, compute, count), .compute = compute, .alpha = {1}, .undivided = true};
-    if (gather->channels_last) {
+    if (run->by_channels) {
         product.m = count, product.n = results;
-        product.a = matrix_of_rows(columns, type, stride);
+        product.a = gather->channels_last ? operand : turned(operand);
         product.b = turned(filter);
         product.c.row = results;
     }
     if (run->straight) {
         const int64_t image = conv_product3(gather->out_size);
-        const int64_t first = gather->channels_last ? begin * out->strides[4]
-                                                    : begin / image * out->strides[0] + begin % image;
+        const int64_t first = run->by_channels ? begin * out->strides[4]
+                                               : begin / image * out->strides[0] + begin % image;
         product.c.data = (char *)out->data + (first + group * results * out->strides[1]) * (int64_t)run->sum_size;
-        product.c.row = gather->channels_last ? out->strides[4] : out->strides[1];
+        product.c.row = run->by_channels ? out->strides[4] : out->strides[1];
     }
     if (run->depth == 0) {
         memset(tile, 0, tile_bytes);
@@ -165,6 +168,7 @@ static void product_piece(void *context, int64_t piece)
 KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish)
 {
     Run run = {.gather = gather, .finish = finish, .depth = gather->channels * gather_taps(gather),
+               .by_channels = us_conv_has_channels_last(&finish->out),
                .size = us_dtype_size(gather->column_type), .sum_size = us_dtype_size(gather->compute)};
     const int64_t tile = us_dtype_size(gather->in_type) != run.sum_size ? gather->results : 0;
     bool taken;
@@ -172,11 +176,11 @@ KernelStatus us_gather_by_product(const Gather *gather, const Finish *finish)
     if (taken || status != KERNEL_OK) {
         return status;
     }
-    run.cut = cut_positions(gather, run.depth + tile, LEAST);
+    run.cut = cut_positions(gather, run.depth + tile, LEAST, gather->channels_last && run.by_channels);
     const int64_t image = conv_product3(gather->out_size);
     run.in_place = us_gather_is_pointwise(gather) && gather->in_type == gather->column_type &&
                    (gather->channels_last || run.cut.run == image);
-    run.straight = run.depth > 0 && is_straight(gather, finish, &run.cut);
+    run.straight = run.depth > 0 && is_straight(&run);
     atomic_init(&run.no_memory, false);
     void *packed = NULL;
     int64_t stride;
@@ -360,7 +364,7 @@ KernelStatus us_gather_slopes_by_product(const Gather *of, const void *dy, DType
     slopes.channels = ceiling(gather->channels, slopes.blocks);
     slopes.blocks = ceiling(gather->channels, slopes.channels);
     const int64_t converted = dy_type != gather->column_type ? gather->results : 0;
-    slopes.cut = cut_positions(gather, slopes.channels * slopes.taps + converted, LEAST_OF_SLOPES);
+    slopes.cut = cut_positions(gather, slopes.channels * slopes.taps + converted, LEAST_OF_SLOPES, gather->channels_last);
     slopes.parts = bounded(SLOPE_PIECES / (gather->groups * slopes.blocks), 1, slopes.cut.count);
     slopes.blocks_per_part = ceiling(slopes.cut.count, slopes.parts);
     slopes.parts = ceiling(slopes.cut.count, slopes.blocks_per_part);

@@ -148,10 +148,9 @@ typedef struct Piece {
 /* The other memory of the piece, which the caller gives back; NULL: there is none. */
 static void *take_memory(Piece *piece)
 {
-    const Gather *gather = &piece->part.gather;
     const Filter *filter = &piece->shifts->filter;
     const int64_t tiles = us_scratch_count(filter->deep, filter->taps), deep = us_scratch_count(filter->deep, piece->cells);
-    const int64_t turned = gather->channels_last ? 0 : piece->part.count;
+    const int64_t turned = us_conv_has_channels_last(&piece->shifts->finish->out) ? 0 : piece->part.count;
     const size_t parts[] = {us_scratch_bytes(tiles, sizeof *piece->of_cells),
                             us_scratch_bytes(tiles, sizeof *piece->of_filter),
                             us_scratch_bytes(deep, (size_t)filter->parts * BF16_DEEP * sizeof *piece->tiles),
@@ -238,10 +237,11 @@ static void store_sums(const Piece *piece, int64_t first, int64_t results)
     const Gather *gather = &piece->part.gather;
     const Finish *finish = piece->shifts->finish;
     const int64_t channel = piece->group * gather->results + first, begin = piece->part.begin, count = piece->part.count;
-    for (int64_t i = 0; gather->channels_last && i < count; i++) {
+    const bool by_channels = us_conv_has_channels_last(&finish->out);
+    for (int64_t i = 0; by_channels && i < count; i++) {
         us_finish_channels(finish, gather->compute, begin + i, channel, results, piece->sums + piece->slots[i] * WIDE);
     }
-    for (int64_t k = 0; !gather->channels_last && k < results; k++) {
+    for (int64_t k = 0; !by_channels && k < results; k++) {
         if (k % BF16_SIDE == 0) {
             us_bf16_columns(piece->sums + k, WIDE, piece->slots, count, piece->turned);
         }

@@ -101,11 +101,6 @@ bool us_conv_looks_outside(const Gather *gather)
     return false;
 }
 
-bool us_conv_has_channels_last(const View *view)
-{
-    return view->shape[1] > 1 && view->strides[1] == 1;
-}
-
 /* Most results of a group for which vectors of results are faster than products; and than tiles, for sums and slopes. */
 enum { MOST_BY_LANES = 128, MOST_SUMS = 32, MOST_SLOPES = 64 };
 

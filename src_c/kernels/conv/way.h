@@ -11,8 +11,6 @@ typedef enum Way { BY_PRODUCT, BY_ROWS, BY_TILES } Way;
 /* The way for values that are not in its way; `slopes`: of the filter's. */
 Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, const View *in);
 
-bool us_conv_has_channels_last(const View *view);
-
 /* The way for these values. `outside`: some of the filter meets zeros outside the input. */
 Way us_conv_way(const Gather *gather, ConvMethod method, bool outside, const View *in, const View *filter);
 

@@ -2,6 +2,7 @@
 
 #include "kernels/detach.h"
 #include "kernels/norm/batch_norm_lines.h"
+#include "kernels/packed.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "tensor/lane.h"
@@ -290,7 +291,7 @@ static KernelStatus run(const BatchNorm *norm, int operand_count, const View *op
 }
 
 /* Inputs that an output overlaps otherwise than element by element are copied first. */
-KernelStatus us_batch_norm_training(const View *views, const void *attributes)
+static KernelStatus train(const View *views, const void *attributes)
 {
     static const FoldStage stages[] = {{NULL, guess_means}, {sum_moments, finish_training}, {normalise, NULL}};
     Detached detached;
@@ -301,6 +302,20 @@ KernelStatus us_batch_norm_training(const View *views, const void *attributes)
     }
     us_detach_end(&detached);
     return status;
+}
+
+/* Operands of two layouts, two inputs before some outputs, are walked in rows. */
+static KernelStatus run_alike(Kernel *kernel, int outputs, int count, const View *views, const void *attributes)
+{
+    const BatchNorm *norm = attributes;
+    return norm->beta == 0 && us_rows_differ(views, 2 + outputs)
+               ? us_run_on_rows(kernel, 2, outputs, count, views, attributes)
+               : kernel(views, attributes);
+}
+
+KernelStatus us_batch_norm_training(const View *views, const void *attributes)
+{
+    return run_alike(train, 1, 10, views, attributes);
 }
 
 /* ---- inference ---- */
@@ -349,7 +364,7 @@ static KernelStatus infer_planes(const NormWork *work)
     return KERNEL_OK;
 }
 
-KernelStatus us_batch_norm_inference(const View *views, const void *attributes)
+static KernelStatus infer(const View *views, const void *attributes)
 {
     static const FoldStage stages[] = {{NULL, prepare_inference}, {normalise, NULL}};
     Detached detached;
@@ -364,7 +379,12 @@ KernelStatus us_batch_norm_inference(const View *views, const void *attributes)
     return status;
 }
 
-KernelStatus us_batch_norm_backward(const View *views, const void *attributes)
+KernelStatus us_batch_norm_inference(const View *views, const void *attributes)
+{
+    return run_alike(infer, 1, 7, views, attributes);
+}
+
+static KernelStatus go_back(const View *views, const void *attributes)
 {
     static const FoldStage again[] = {{NULL, guess_means}, {sum_moments, recompute_statistics},
                                       {sum_slopes, finish_slopes}, {differentiate, NULL}};
@@ -380,6 +400,11 @@ KernelStatus us_batch_norm_backward(const View *views, const void *attributes)
     }
     us_detach_end(&detached);
     return status;
+}
+
+KernelStatus us_batch_norm_backward(const View *views, const void *attributes)
+{
+    return run_alike(go_back, 2, 10, views, attributes);
 }
 
 /* ---- parts ---- */

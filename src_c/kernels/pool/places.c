@@ -1,6 +1,7 @@
 #include "kernels/pool/places.h"
 
 #include "kernels/detach.h"
+#include "kernels/packed.h"
 #include "kernels/pieces.h"
 #include "kernels/pool/side_by_side.h"
 #include "kernels/scratch.h"
@@ -236,7 +237,7 @@ static int64_t cut_rows(Places *call)
 }
 
 /* Windows read what lies beside the place that is written. */
-KernelStatus us_pool_maximum(const View *views, const void *attributes)
+static KernelStatus maximum_of_rows(const View *views, const void *attributes)
 {
     const PoolWindows *windows = attributes;
     Detached detached;
@@ -255,6 +256,11 @@ KernelStatus us_pool_maximum(const View *views, const void *attributes)
     return status;
 }
 
+KernelStatus us_pool_maximum(const View *views, const void *attributes)
+{
+    return us_run_on_rows(maximum_of_rows, 1, 2, 3, views, attributes);
+}
+
 /* Whether loops take what is there, several planes at a time: a few large ones are better taken apart. */
 static bool is_scattered_directly(const Places *call)
 {
@@ -265,7 +271,7 @@ static bool is_scattered_directly(const Places *call)
            us_view_is_contiguous(&call->y) && us_view_is_contiguous(&call->places);
 }
 
-KernelStatus us_pool_maximum_gradient(const View *views, const void *attributes)
+static KernelStatus maximum_gradient_of_rows(const View *views, const void *attributes)
 {
     Detached detached;
     KernelStatus status = us_detach_same(&detached, 2, views, 1, &views[2]);
@@ -281,7 +287,12 @@ KernelStatus us_pool_maximum_gradient(const View *views, const void *attributes)
     return status;
 }
 
-KernelStatus us_pool_average(const View *views, const void *attributes)
+KernelStatus us_pool_maximum_gradient(const View *views, const void *attributes)
+{
+    return us_run_on_rows(maximum_gradient_of_rows, 2, 1, 3, views, attributes);
+}
+
+static KernelStatus average_of_rows(const View *views, const void *attributes)
 {
     const View absent = us_view_absent();
     Places call;
@@ -292,7 +303,12 @@ KernelStatus us_pool_average(const View *views, const void *attributes)
     return end(&call, cut_rows(&call), average_piece_float, average_piece_double);
 }
 
-KernelStatus us_pool_average_gradient(const View *views, const void *attributes)
+KernelStatus us_pool_average(const View *views, const void *attributes)
+{
+    return us_run_on_rows(average_of_rows, 1, 1, 2, views, attributes);
+}
+
+static KernelStatus average_gradient_of_rows(const View *views, const void *attributes)
 {
     const View absent = us_view_absent();
     Places call;
@@ -301,4 +317,9 @@ KernelStatus us_pool_average_gradient(const View *views, const void *attributes)
         return pool_side_by_side(&call, BESIDE_AVERAGE_GRADIENT);
     }
     return end(&call, call.planes, average_gradient_plane_float, average_gradient_plane_double);
+}
+
+KernelStatus us_pool_average_gradient(const View *views, const void *attributes)
+{
+    return us_run_on_rows(average_gradient_of_rows, 1, 1, 2, views, attributes);
 }

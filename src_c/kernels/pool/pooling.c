@@ -1,6 +1,7 @@
 #include "kernels/pool/pooling.h"
 
 #include "kernels/detach.h"
+#include "kernels/packed.h"
 #include "kernels/pieces.h"
 #include "kernels/pool/average_gradient.h"
 #include "kernels/pool/copies.h"
@@ -378,10 +379,10 @@ static KernelStatus end(Pool *pool)
     return atomic_load(&pool->out_of_memory) ? KERNEL_NO_MEMORY : KERNEL_OK;
 }
 
-KernelStatus us_pooling_forward(const View *views, const void *attributes)
+static KernelStatus forward_alike(const View *views, const void *attributes)
 {
     if (views[0].dtype == DTYPE_INT8) {
-        return us_run_widened(us_pooling_forward, 2, views, attributes, ((const Pooling *)attributes)->beta != 0);
+        return us_run_widened(forward_alike, 2, views, attributes, ((const Pooling *)attributes)->beta != 0);
     }
     Detached detached;
     Pool pool;
@@ -406,6 +407,13 @@ KernelStatus us_pooling_forward(const View *views, const void *attributes)
     }
     us_detach_end(&detached);
     return status;
+}
+
+KernelStatus us_pooling_forward(const View *views, const void *attributes)
+{
+    return ((const Pooling *)attributes)->beta == 0 && us_rows_differ(views, 2)
+               ? us_run_on_rows(forward_alike, 1, 1, 2, views, attributes)
+               : forward_alike(views, attributes);
 }
 
 /* Planes are cut along their outermost axis. */

@@ -2,6 +2,7 @@
 #include "kernels/resample/clamped.h"
 
 #include "kernels/detach.h"
+#include "kernels/packed.h"
 #include "kernels/pieces.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
@@ -246,7 +247,7 @@ static KernelStatus run(const Interpolation *settings, const View *x, const View
 }
 
 /* Rows are made of several, of which some may have been written before. */
-KernelStatus us_interpolate(const View *views, const void *attributes)
+static KernelStatus interpolate_rows(const View *views, const void *attributes)
 {
     Detached detached;
     KernelStatus status = us_detach_same(&detached, 1, views, 1, &views[1]);
@@ -257,7 +258,17 @@ KernelStatus us_interpolate(const View *views, const void *attributes)
     return status;
 }
 
-KernelStatus us_interpolate_gradient(const View *views, const void *attributes)
+static KernelStatus gradient_of_rows(const View *views, const void *attributes)
 {
     return run(attributes, &views[1], &views[0], true);
+}
+
+KernelStatus us_interpolate(const View *views, const void *attributes)
+{
+    return us_run_on_rows(interpolate_rows, 1, 1, 2, views, attributes);
+}
+
+KernelStatus us_interpolate_gradient(const View *views, const void *attributes)
+{
+    return us_run_on_rows(gradient_of_rows, 1, 1, 2, views, attributes);
 }
