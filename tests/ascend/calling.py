@@ -10,14 +10,19 @@ from tests.conformance.ascend.aclnn_support import Tensor
 from tests.conformance.harness import last_rule
 
 LAYOUTS = ["row-major", "reversed", "gaps"]
+OF_IMAGES = [("channels-last", "row-major"), ("row-major", "channels-last"), ("channels-last", "channels-last")]
 
 
 def _steps(shape, layout: str) -> tuple[list[int], int]:
-    """Strides and offset: `reversed` has the first axis innermost, `gaps` uses every second place of every axis."""
+    """Strides and offset: `reversed` has the first axis innermost, `channels-last` the second, `gaps` uses every second place of
+    every axis."""
     if layout == "row-major":
         return support.row_major(shape), 0
     if layout == "reversed":
         return support.row_major(tuple(shape)[::-1])[::-1], 3
+    if layout == "channels-last":
+        first, *space, channel = support.row_major((shape[0], *shape[2:], shape[1]))
+        return [first, channel, *space], 5
     assert layout == "gaps"
     return [2 * step for step in support.row_major([2 * size for size in shape])], 1
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.ascend.blocks import convolution_blocked
-from tests.ascend.calling import LAYOUTS, call, empty, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, OF_IMAGES, call, empty, refusal, rounded, tensor
 from tests.conformance.ascend import pages
 
 KINDS = ["F32", "F16", "BF16"]
@@ -86,6 +86,35 @@ def test_forward(case):
                    transposed=False, outputPadding=[0] * len(stride), groups=groups,
                    output=empty(plain.shape, kind, LAYOUTS[-number % 3]), cubeMathType=3)
         close(out, plain + (b.reshape(-1, *[1] * len(stride)) if biased else 0), kind)
+
+
+@pytest.mark.parametrize("layouts", OF_IMAGES, ids=str)
+@pytest.mark.parametrize("case", [
+    ((2, 20, 23, 17), (33, 20, 3, 3), [1, 1], [1, 1], [1, 1], 1), ((3, 20, 23, 17), (20, 20, 1, 1), [1, 1], [0, 0], [1, 1], 1),
+    ((2, 20, 23, 17), (20, 1, 3, 3), [2, 1], [1, 1], [1, 1], 20), ((2, 20, 23, 17), (24, 5, 3, 2), [2, 2], [1, 0], [1, 2], 4),
+    ((2, 17, 29, 31), (2, 17, 3, 3), [1, 1], [1, 1], [1, 1], 1), ((2, 2, 29, 31), (19, 2, 3, 3), [1, 1], [1, 1], [1, 1], 1)],
+    ids=str)  # fmt: skip
+def test_channels_side_by_side(case, layouts):
+    """In one of the tensors, or in both."""
+    x_shape, w_shape, stride, padding, dilation, groups = case
+    sides = sides_of(padding, 2)
+    x, w = drawn(x_shape, 1), drawn(w_shape, 2)
+    y = convolved(x, w, stride, sides, dilation, groups)
+    dy = drawn(y.shape, 3)
+    dx, dw = gradients(dy, x, w, stride, sides, dilation, groups)
+    settings = {"stride": stride, "padding": padding, "dilation": dilation, "outputPadding": [0, 0], "groups": groups,
+                "cubeMathType": 0}  # fmt: skip
+    for kind in KINDS:
+        weight = tensor(w, kind)
+        out = call("Convolution", input=tensor(x, kind, layouts[0]), weight=weight, bias=None, transposed=False,
+                   output=empty(y.shape, kind, layouts[1]), **settings)
+        close(out, y, kind)
+        results = call("ConvolutionBackward", gradOutput=tensor(dy, kind, layouts[0]), input=tensor(x, kind, layouts[1]),
+                       weight=weight, biasSizes=[len(w)], transposed=False, outputMask=[True, True, False],
+                       gradInput=empty(dx.shape, kind, layouts[1]), gradWeight=empty(dw.shape, kind), gradBias=None,
+                       **settings)
+        for actual, expected in zip(results, (dx, dw)):
+            close(actual, expected, kind)
 
 
 QUANTIZED = [  # x, w, stride, padding, dilation

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, refusal, rounded, steps_apart, tensor, unpacked
+from tests.ascend.calling import LAYOUTS, OF_IMAGES, call, empty, empty_packed, fault, refusal, rounded, steps_apart, tensor, unpacked
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend.aclnn_support import ffi, lib
 
@@ -261,6 +261,34 @@ def test_batch_norm(kind, of_parameters, shape):
         else:
             near(dx, dy * w * r.reshape(along), kind)
             near(dweight, (dy * (x - mean0.reshape(along)) * r.reshape(along)).sum(rest), "F32", 32)
+        near(dbias, dy.sum(rest), "F32", 16)
+
+
+@pytest.mark.parametrize("layouts", OF_IMAGES, ids=str)
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_batch_norm_of_channels_side_by_side(kind, layouts):
+    """In one of the tensors, or in both."""
+    shape, rest, along = (3, 35, 17, 13), (0, 2, 3), (1, 35, 1, 1)
+    x, dy = drawn(shape, 1, kind, 2), drawn(shape, 2, kind)
+    weight, bias, mean0, var0 = vectors(35, 3, "F32")
+    w, b = weight.reshape(along), bias.reshape(along)
+    numbers = {"weight": tensor(weight), "runningMean": tensor(mean0), "runningVar": tensor(var0), "eps": 1e-5}
+    for training in (True, False):
+        u, mean, rstd = unit(x, rest, 1e-5)
+        if not training:
+            mean, rstd = mean0.reshape(along), 1 / np.sqrt(var0.reshape(along) + 1e-5)
+            u = (x - mean) * rstd
+        numbers |= {"training": training, "runningMean": tensor(mean0), "runningVar": tensor(var0)}
+        *_, out, _, _ = call("BatchNorm", input=tensor(x, kind, layouts[0]), bias=tensor(bias), momentum=0.25,
+                             output=empty(shape, kind, layouts[1]), saveMean=empty((35,)), saveInvstd=empty((35,)), **numbers)
+        near(out, u * w + b, kind)
+        dx, dweight, dbias = call(
+            "BatchNormBackward", gradOut=tensor(dy, kind, layouts[1]), input=tensor(x, kind, layouts[0]),
+            saveMean=tensor(mean.ravel()), saveInvstd=tensor(rstd.ravel()), outputMask=[True] * 3,
+            gradInput=empty(shape, kind, layouts[1]), gradWeight=empty((35,)), gradBias=empty((35,)), **numbers)  # fmt: skip
+        expected = unit_gradient(dy * w, u, rstd, rest) if training else dy * w * rstd
+        near(dx, expected, kind, 16, parts=dy * w * rstd)
+        near(dweight, (dy * u).sum(rest), "F32", 64)
         near(dbias, dy.sum(rest), "F32", 16)
 
 

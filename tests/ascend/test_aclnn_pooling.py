@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, OF_IMAGES, call, empty, fault, refusal, rounded, tensor
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor
@@ -251,6 +251,41 @@ def test_adaptive_maximum(case):
         close(out, expected, "F32", 2)
         dx = call("AdaptiveAvgPool3dBackward", gradOutput=tensor(dy), self=tensor(x), out=empty(shape))
         close(dx, gradient(dy), "F32", 20)
+
+
+@pytest.mark.parametrize("layouts", OF_IMAGES, ids=str)
+@pytest.mark.parametrize("kind, index", [("F32", "I32"), ("F16", "I64"), ("BF16", "I32")])
+def test_channels_side_by_side(kind, index, layouts):
+    """In one of the tensors, or in both."""
+    shape = (2, 20, 19, 23)
+    x = drawn(shape, 1)
+    settings = dict(kernelSize=[3], stride=[2], padding=[1], dilation=[1], ceilMode=True)
+    windows = regular(shape[2:], [3], [2], [1], True)
+    expected, indices = maxima(x, windows)
+    dy = drawn(expected.shape, 2)
+    own, other = ((kind, layout) for layout in layouts)
+    places = empty(dy.shape, index, layouts[1])
+    out, found = call("MaxPool2dWithIndices", self=tensor(x, *own), out=empty(dy.shape, *other), indices=places, **settings)
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(found, indices)
+    mask = empty((2, 20, 9, (-(-math.prod(dy.shape[2:]) // 16) + 1) * 32), "I8", "gaps")
+    out, _ = call("MaxPool2dWithMask", self=tensor(x, *own), out=empty(dy.shape, *other), indices=mask, **settings)
+    np.testing.assert_array_equal(out, expected)
+    for name, found in [("MaxPool2dWithMask", mask), ("MaxPool2dWithIndices", places)][: 2 if kind == "F32" else 1]:
+        dx = call(f"{name}Backward", gradOutput=tensor(dy, *own), self=tensor(x, *other), indices=found,
+                  gradInput=empty(shape, *other), **settings)
+        close(dx, scattered(dy, indices, shape, 2), kind, 20)
+    expected, gradient = means(x, windows)
+    settings = dict(kernelSize=[3], ceilMode=True, countIncludePad=True, divisorOverride=0, cubeMathType=0)
+    close(call("AvgPool2d", self=tensor(x, *own), strides=[2], paddings=[1], out=empty(dy.shape, *other), **settings),
+          expected, kind, 2)
+    close(call("AvgPool2dBackward", gradOutput=tensor(dy, *own), self=tensor(x, *other), stride=[2], padding=[1],
+               gradInput=empty(shape, *other), **settings), gradient(dy), kind, 20)
+    expected, gradient = means(x, adaptive(shape[2:], [7, 5]))
+    dy = drawn(expected.shape, 2)
+    close(call("AdaptiveAvgPool2d", self=tensor(x, *own), outputSize=[7, 5], out=empty(dy.shape, *other)), expected, kind, 2)
+    close(call("AdaptiveAvgPool2dBackward", gradOutput=tensor(dy, *own), self=tensor(x, *other), out=empty(shape, *other)),
+          gradient(dy), kind, 20)
 
 
 def test_rows_in_descending_order():

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
+from tests.ascend.calling import LAYOUTS, OF_IMAGES, call, empty, fault, refusal, rounded, tensor
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 
@@ -141,6 +141,25 @@ def test_forward():
                 np.testing.assert_array_equal(out, expected, err_msg=name)
             else:
                 close(out, expected, np.abs(x).max(), kind)
+
+
+@pytest.mark.parametrize("layouts", OF_IMAGES, ids=str)
+@pytest.mark.parametrize("name, mode, result", [("Nearest", "nearest", "gradInput"), ("Bilinear", "linear", "out"),
+                                                ("Bicubic", "cubic", "gradInput")])  # fmt: skip
+def test_channels_side_by_side(name, mode, result, layouts):
+    """In one of the images, or in both."""
+    shape, outs = (2, 20, 19, 23), (29, 11)
+    x, slopes = (np.random.default_rng(seed).integers(0, 9, sizes) / 4 for seed, sizes in enumerate((shape, (2, 20, *outs))))
+    matrices = [matrix(mode, n, o) for n, o in zip(shape[2:], outs)]
+    more = {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0} if mode != "nearest" else {}
+    back = {"scalesH": 0.0, "scalesW": 0.0, **more}
+    for kind in ("F32", "F16", "BF16")[: 2 if name == "Bilinear" else 3]:
+        out = call(f"Upsample{name}2d", self=tensor(x, kind, layouts[0]), outputSize=outs,
+                   out=empty(slopes.shape, kind, layouts[1]), **more)
+        close(out, along_axes(x, matrices), 2, kind)
+        dx = call(f"Upsample{name}2dBackward", gradOut=tensor(slopes, kind, layouts[0]), outputSize=outs,
+                  inputSize=list(shape), **{result: empty(shape, kind, layouts[1])}, **back)
+        close(dx, along_axes(slopes, [m.T for m in matrices]), 16, kind)
 
 
 def test_nearest_by_scales_that_were_rounded():

@@ -258,7 +258,8 @@ static KernelStatus maximum_of_rows(const View *views, const void *attributes)
 
 KernelStatus us_pool_maximum(const View *views, const void *attributes)
 {
-    return us_run_on_rows(maximum_of_rows, 1, 2, 3, views, attributes);
+    const int outputs = ((const PoolWindows *)attributes)->masked ? 1 : 2; /* of a mask not every byte is written */
+    return us_run_on_rows(maximum_of_rows, 1, outputs, 3, views, attributes);
 }
 
 /* Whether loops take what is there, several planes at a time: a few large ones are better taken apart. */
