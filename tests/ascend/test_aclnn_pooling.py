@@ -107,6 +107,8 @@ CASES_2D = [  # x, kernel, stride, padding, ceil
     ((2, 1, 4, 4), [1], [2], [0], False),
     ((1, 1, 33, 70), [4, 4], [3, 2], [0, 2], True),
     ((2, 2, 3, 1), [4, 2], [2], [0], True),  # no window fits: its only one reaches behind the data
+    ((1, 2, 4, 300), [2], [2], [0], False), ((1, 2, 5, 300), [3], [2], [0], False),  # long rows: where they lie, and not
+    ((2, 1, 9, 65), [3, 5], [2], [1, 2], True),
     # planes side by side: some more than a vector has, fewer, of one element, all of a plane, a piece and a bit
     ((2, 9, 7, 7), [3], [2], [1], False),
     ((1, 9, 5, 6), [2, 3], [1], [1, 0], True),

@@ -29,6 +29,8 @@ typedef struct Places {
     int64_t plane, planes, rows; /* elements of a plane of x; rows of windows in a plane */
     int64_t rows_per_piece, planes_per_piece;
     int64_t slots, pitch; /* rows of x that one row of windows needs, and elements from one of them to the next */
+    int64_t wide;         /* windows of a row: whole vectors, of which the last ones may look at nothing */
+    bool fits;            /* rows of x can be used where they lie */
     DType compute;
     atomic_bool no_memory;
 } Places;
@@ -236,6 +238,20 @@ static int64_t cut_rows(Places *call)
     return (call->rows + call->rows_per_piece - 1) / call->rows_per_piece * call->planes;
 }
 
+/* Of windows two elements apart vectors have no rest where rows are copied, with nothing behind them; long rows are not worth a
+ * copy. */
+static void choose_rows(Places *call)
+{
+    enum { VECTOR = 16, LONG = 128 };
+    const PoolWindows *windows = call->windows;
+    const int64_t stride = windows->stride[2], out = call->out[2], in = call->in[2];
+    call->wide = windows->adaptive || stride != 2 ? out : ceiling(out, VECTOR) * VECTOR;
+    const int64_t pairs = stride == 2 ? windows->window[2] % 2 : 0; /* the last tap is read with its neighbour */
+    const int64_t reach = windows->adaptive ? 0 : (out - 1) * stride + windows->window[2] + pairs;
+    call->fits = reach <= in && (call->wide == out || out >= LONG);
+    call->pitch = larger(reach + (call->wide - out) * stride, windows->padding[2] + in);
+}
+
 /* Windows read what lies beside the place that is written. */
 static KernelStatus maximum_of_rows(const View *views, const void *attributes)
 {
@@ -245,8 +261,7 @@ static KernelStatus maximum_of_rows(const View *views, const void *attributes)
     if (status == KERNEL_OK) {
         Places call;
         begin(&call, windows, &detached.inputs[0], &views[1], &views[2]);
-        const int64_t reach = windows->adaptive ? 0 : (call.out[2] - 1) * windows->stride[2] + windows->window[2];
-        call.pitch = larger(reach, windows->padding[2] + call.in[2]);
+        choose_rows(&call);
         status = !windows->masked && length(window_of(&call, 0, 0)) == 1 &&
                          us_lies_side_by_side(&call.x, &call.y, &call.places, BESIDE_LIMIT)
                      ? pool_side_by_side(&call, BESIDE_MAXIMUM)
