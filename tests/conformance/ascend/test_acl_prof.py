@@ -15,8 +15,11 @@ NULL = ffi.NULL
 STORAGE = 1
 
 
+FOLDERS = tempfile.TemporaryDirectory(prefix="understudy-profiles-")
+
+
 def folder() -> bytes:
-    return os.fsencode(tempfile.mkdtemp())
+    return os.fsencode(tempfile.mkdtemp(dir=FOLDERS.name))
 
 
 def init(path=None, length=None):
