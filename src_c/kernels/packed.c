@@ -62,7 +62,7 @@ bool us_rows_differ(const View *views, int count)
 
 KernelStatus us_run_on_rows(Kernel *kernel, int inputs, int outputs, int count, const View *views, const void *attributes)
 {
-    enum { VIEW_LIMIT = 12 };
+    enum { VIEW_LIMIT = 10 };
     View own[VIEW_LIMIT];
     Packed packed[VIEW_LIMIT];
     memcpy(own, views, (size_t)count * sizeof *own);
@@ -74,11 +74,13 @@ KernelStatus us_run_on_rows(Kernel *kernel, int inputs, int outputs, int count, 
         own[k] = packed[k].view;
     }
     const KernelStatus status = kernel(own, attributes);
+    bool copied = false;
     for (int k = inputs + outputs - 1; k >= 0; k--) {
         if (k >= inputs && packed[k].copy != NULL && status == KERNEL_OK) {
             us_copy_view(&views[k], &own[k]);
         }
+        copied |= packed[k].copy != NULL;
         us_pack_end(&packed[k]);
     }
-    return status;
+    return status == KERNEL_NO_MEMORY && copied ? kernel(views, attributes) : status;
 }
