@@ -86,6 +86,25 @@ def index_put(dtype: str):
 
 
 @contextlib.contextmanager
+def pooling_with_indices(dtype: str):
+    """Windows of 3 x 3, 2 apart, as ResNet begins."""
+    x = values(dtype, IMAGES, 1)
+    shape, window = (*IMAGES[:2], IMAGES[2] // 2, IMAGES[3] // 2), ([3, 3], [2, 2], [1, 1], [1, 1])
+    with Operation() as op:
+        lists = [axes_array(op, numbers) for numbers in window]
+        results = [op.output(shape, kind).tensor for kind in (x.dtype, numpy.dtype(numpy.int32))]
+        run = running(op, "aclnnMaxPool2dWithIndices", [op.input(x), *lists, False, *results])
+
+        def with_torch():
+            data = to_torch(x)
+            out = torch.empty(shape, dtype=data.dtype), torch.empty(shape, dtype=torch.int64)
+            function = torch.ops.aten.max_pool2d_with_indices.out
+            return lambda: function(data, *window, False, out=out[0], indices=out[1])
+
+        yield Case(run, peer(with_torch), x.nbytes, x.nbytes // 4 + x.size)
+
+
+@contextlib.contextmanager
 def pooling_gradient(dtype: str, maximum: bool):
     x = values(dtype, IMAGES, 1)
     window = list(WINDOW.values())
@@ -275,6 +294,7 @@ def rows() -> list[Row]:
     for mode in ("nearest", "bilinear"):
         found += shaped_rows(f"resize {mode}", floats, "8x64x56x56", partial(resize, mode=mode), 0.3, 1.0)
     size = "x".join(map(str, IMAGES))
+    found += shaped_rows("max pooling with indices", floats, size, pooling_with_indices, 0.0, 0.9)
     for name, dtypes, maximum in (("max pooling by indices backward", ["float32"], True),
                                   ("average pooling 2d backward", floats, False)):  # fmt: skip
         found += shaped_rows(name, dtypes, size, partial(pooling_gradient, maximum=maximum), 0.0, 0.9)
@@ -287,7 +307,8 @@ def rows() -> list[Row]:
     for name, shape, kept in (("sort", (1024, 1024), 0), ("sort", (1, 1 << 20), 0), ("topk 10", (1024, 1024), 10)):
         make = partial(sorting, shape=shape, kept=kept)
         found += shaped_rows(name, floats, "x".join(map(str, shape)), make, 0.0, 1.0)
-    for name, shape in (("64x64", (64, 64, 64)), ("1024x1024", (1024, 1024, 1024)), ("777x1025", (1000, 777, 1025))):
+    for name, shape in (("64x64", (64, 64, 64)), ("1024x1024", (1024, 1024, 1024)), ("777x1025", (1000, 777, 1025)),
+                        ("depth 16", (4096, 1024, 16))):  # fmt: skip
         make = partial(product, shape=shape)
         found += shaped_rows("matmul", ["float32"], name, make)  # its aim is the bare BLAS call: gemm_cost.c
         found += shaped_rows("matmul", ["float16", "bfloat16"], name, make, 0.0, 1.0)
