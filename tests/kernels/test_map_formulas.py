@@ -3,6 +3,7 @@ its roundings allow, integers exactly; every layout gives the bits of the contig
 
 import functools
 import itertools
+import math
 import zlib
 
 import numpy as np
@@ -121,6 +122,26 @@ def test_every_float16_has_its_sigmoid_cross_entropy():
     place = np.spacing(exact[finite].astype(np.float16).clip(max=65472)).astype(np.float64)
     assert (np.abs(actual[finite].astype(np.float64) - exact[finite]) <= 0.501 * place).all()
     assert np.isnan(actual[~finite]).all()  # an infinity times 0, too
+
+
+def test_every_bfloat16_has_its_gelu():
+    """It and its slope: right to a hundredth of the last place before they are rounded, tails of 2^-133 among them."""
+    x = bfloat(np.arange(1 << 16, dtype=np.uint16))
+    one = bfloat(bfloat_of(np.ones(1 << 16)))
+    with np.errstate(all="ignore"):
+        values = wide(x)
+        cdf = np.vectorize(lambda v: 0.5 * math.erfc(-v / math.sqrt(2)))(values)
+        density = np.exp(-values * values / 2) / math.sqrt(2 * math.pi)
+        slope = cdf + np.where(np.isinf(values), 0, values) * density
+        for name, inputs, exact in [("gelu", [x], values * cdf), ("gelu_backward", [one, x], slope)]:
+            actual = wide(call(name, "bfloat16", inputs)[0])
+            place = np.exp2(np.floor(np.log2(np.maximum(np.abs(exact), 2.0**-126))) - 7)
+            allowed = 0.51 * place + (2.0**-20 * np.abs(values) * density if name == "gelu_backward" else 0)
+            finite = np.isfinite(exact)
+            wrong = finite & (np.abs(actual - exact) > allowed)
+            assert not wrong.any(), (name, values[wrong][:5], actual[wrong][:5], exact[wrong][:5])
+            same = (actual == exact) | np.isnan(actual) & np.isnan(exact)
+            assert same[~finite].all(), name
 
 
 @pytest.mark.parametrize("keeps_nan", [0, 1])
