@@ -348,11 +348,12 @@ KernelStatus us_conv_backward_data(const View *views, const void *attributes)
         const int64_t size = problem.x.shape[2 + axis];
         residues[axis] = problem.stride[axis] < size ? problem.stride[axis] : size;
     }
+    const bool planar = !goes_along_channels(&gather, way, &problem.y, &problem.x);
     bool taken = false;
     KernelStatus status = KERNEL_OK;
-    if (way == BY_ROWS && !goes_along_channels(&gather, way, &problem.y, &problem.x)) {
+    if (way == BY_ROWS && planar) {
         status = run_together(&problem, &gather, residues, &finish, &taken);
-    } else if (way == BY_PRODUCT && gather.column_type == gather.compute && !goes_along_channels(&gather, way, &problem.y, &problem.x)) {
+    } else if (way == BY_PRODUCT && gather.column_type == gather.compute && planar) {
         status = run_folded(&problem, &finish, &taken);
     }
     for (int64_t k = 0; !taken && status == KERNEL_OK && k < conv_product3(residues); k++) {
