@@ -316,14 +316,14 @@ bool us_gather_operand(const View *view, DType type, bool channels_last, const v
     }
     const bool apart = packed.strides[4] != 1; /* a copy by squares reads whole cache lines */
     const Packed together = apart && view->dtype != type ? us_pack(&packed) : (Packed){packed, NULL};
-    const Copy work = {together.view, type, *copy};
+    Copy work = {together.view, type, *copy};
     if (apart && view->dtype == type) {
         const View target = us_view_contiguous(*copy, type, packed.rank, packed.shape);
         us_copy_view(&target, &packed);
     } else if (us_view_is_contiguous(&work.view)) {
-        us_parallel((us_view_elements(view) + COPIED - 1) / COPIED, copy_part, (void *)&work);
+        us_parallel((us_view_elements(view) + COPIED - 1) / COPIED, copy_part, &work);
     } else {
-        us_parallel(packed.shape[0] * packed.shape[1], copy_plane, (void *)&work);
+        us_parallel(packed.shape[0] * packed.shape[1], copy_plane, &work);
     }
     us_pack_end(&together);
     return true;
