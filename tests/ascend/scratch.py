@@ -1,7 +1,7 @@
 """Calls whose kernels do not get the scratch memory that they need. Each is made in a process of its own.
 
-Run as a program, it is given "expanded" or "failing" and operators, and prints JSON: how many calls were made, and what is
-wrong with others.
+Run as a program, it is given "expanded", "failing" or "apart" and operators, and prints JSON: how many calls were made, and what
+is wrong with others.
 """
 
 from __future__ import annotations
@@ -129,10 +129,10 @@ def expanded(entry: dict) -> Iterator[str | None]:
 # ---- allocations that fail -----------------------------------------------------------------------------------------------
 
 
-def call_failing(entry: dict, number: int) -> tuple[bool, int, str]:
+def call_failing(entry: dict, arguments: dict, number: int) -> tuple[bool, int, str]:
     """Whether an allocation failed, the status, and what stands in the outputs."""
     preloaded = ctypes.CDLL(None)
-    values = pages.values_of(entry, pages.legal(entry))
+    values = pages.values_of(entry, arguments)
     preloaded.fail_allocation(number)
     assert submit(entry, values)
     status = lib.aclrtSynchronizeStream(ffi.NULL)
@@ -142,15 +142,16 @@ def call_failing(entry: dict, number: int) -> tuple[bool, int, str]:
     return failed, status, hashlib.sha1(written).hexdigest()
 
 
-def failing(entry: dict) -> Iterator[str | None]:
+def failing(entry: dict, arguments: dict | None = None) -> Iterator[str | None]:
     """Of each call, in which one allocation more succeeds than in the one before: None, or what is wrong."""
-    end, plain = in_a_child(lambda: call_failing(entry, 0))
+    arguments = arguments or pages.legal(entry)
+    end, plain = in_a_child(lambda: call_failing(entry, arguments, 0))
     if end != 0 or plain[1] != 0:
         return  # no product has it
     failed, number = True, 0
     while failed:
         number += 1
-        end, said = in_a_child(lambda number=number: call_failing(entry, number))
+        end, said = in_a_child(lambda number=number: call_failing(entry, arguments, number))
         if end != 0:
             yield f"where allocation {number} fails, the process ends with {end}"
             return
@@ -159,9 +160,20 @@ def failing(entry: dict) -> Iterator[str | None]:
             yield None if status == NO_MEMORY or said[1:] == plain[1:] else f"allocation {number} fails, and the status is {status}"
 
 
+def apart(entry: dict) -> Iterator[str | None]:
+    """As `failing`, of many images whose rows have neighbours that lie apart, which kernels copy; and without memory for copies
+    the results are the same."""
+    written = {parameter["name"] for parameter in entry["parameters"] if parameter["written"]}
+    arguments = {name: dataclasses.replace(value, shape=(500, *value.shape[1:]), turned=name not in written)
+                 if isinstance(value, pages.Shaped) else value for name, value in pages.legal(entry).items()}  # fmt: skip
+    yield from failing(entry, arguments)
+    statuses = [in_a_child(lambda number=number: call_failing(entry, arguments, number))[1][:2] for number in range(1, 9)]
+    yield None if [True, 0] in statuses else "no call goes on without the memory for its copies"
+
+
 def main(kind: str, *names: str) -> None:
     made = [(name, wrong) for name in names
-            for wrong in {"expanded": expanded, "failing": failing}[kind](pages.operators()[name])]  # fmt: skip
+            for wrong in {"expanded": expanded, "failing": failing, "apart": apart}[kind](pages.operators()[name])]  # fmt: skip
     print(json.dumps({"calls": len(made), "wrong": [f"{name}: {wrong}" for name, wrong in made if wrong]}))
 
 

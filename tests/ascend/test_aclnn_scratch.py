@@ -32,9 +32,8 @@ def names() -> list[str]:
     return sorted(set(pages.planned()) - maps())
 
 
-def run(kind: str, group: int, least: int, **env) -> None:
-    told = json.loads(run_isolated([sys.executable, "-m", "tests.ascend.scratch", kind, *names()[group::GROUPS]],
-                                   env).stdout)  # fmt: skip
+def run(kind: str, operators: list[str], least: int, **env) -> None:
+    told = json.loads(run_isolated([sys.executable, "-m", "tests.ascend.scratch", kind, *operators], env).stdout)
     assert not told["wrong"], "\n".join(told["wrong"])
     assert told["calls"] >= least
 
@@ -42,14 +41,23 @@ def run(kind: str, group: int, least: int, **env) -> None:
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_sizes_of_which_few_elements_are_stored(group):
     """Of 2^62 elements, as far as an operator takes them."""
-    run("expanded", group, least=20)
+    run("expanded", names()[group::GROUPS], least=20)
+
+
+def failing_allocation() -> str:
+    library = native.work_folder() / "failing_allocation.so"
+    if not library.exists():
+        source = native.ROOT / "tests/ascend/failing_allocation.c"
+        native.check(["gcc", "-std=gnu11", "-O1", *native.STRICT, "-shared", "-fPIC", source, "-o", library])
+    return str(library)
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_allocations_that_fail(group):
     """The first one of a legal call, then the second one, until there is none; what is given back as a result is right."""
-    library = native.work_folder() / "failing_allocation.so"
-    if not library.exists():
-        source = native.ROOT / "tests/ascend/failing_allocation.c"
-        native.check(["gcc", "-std=gnu11", "-O1", *native.STRICT, "-shared", "-fPIC", source, "-o", library])
-    run("failing", group, least=10, LD_PRELOAD=str(library))
+    run("failing", names()[group::GROUPS], least=10, LD_PRELOAD=failing_allocation())
+
+
+def test_copies_of_images_that_get_no_memory():
+    run("apart", ["UpsampleNearest2d", "UpsampleBilinear2d", "MaxPool2dWithIndices", "MaxPool2dWithIndicesBackward",
+                  "AvgPool2d", "AdaptiveAvgPool2d"], least=18, LD_PRELOAD=failing_allocation())
