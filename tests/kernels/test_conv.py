@@ -268,6 +268,28 @@ def test_gradients_to_the_data_by_products_over_images(problem, dtype):
     check_all(problem, PRODUCT, dtype, ("last", "first", "first"), alpha=-1.5, beta=0.5)
 
 
+# Of so many elements that rows are made of copies of two images at a time; the last copy is of one.
+COPIED = [((3, 3, 350, 401), 2, (3, 3), (2, 2), (1, 1), (1, 1), 1), ((3, 3, 350, 401), 3, (3, 3), (1, 1), (1, 1), (1, 1), 3),
+          ((3, 1, 420000), 7, (5,), (1,), (2,), (1,), 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout, dtype", [("first", "float16"), ("first", "bfloat16"), ("gaps", "float32"), ("last", "float16")])
+@pytest.mark.parametrize("problem", COPIED, ids=str)
+def test_some_images_are_copied_at_a_time(problem, layout, dtype):
+    x_shape, w_shape, y_shape, geometry = settings(problem)
+    x, w, dy, addend, bias = (random(shape, seed, integers=True)
+                              for seed, shape in enumerate((x_shape, w_shape, y_shape, y_shape, y_shape[1])))
+    of_x, of_dy, of_addend = (Operand(values, dtype, layout) for values in (x, dy, addend))
+    of_w, of_bias = Operand(w, dtype), Operand(bias, dtype)
+    y, dx = Operand(np.full(y_shape, np.nan), dtype, layout), Operand(np.full(x_shape, np.nan), dtype, layout)
+    attribute = attributes(*geometry, addend_scale=1.0)
+    call("us_conv_forward", [of_x, of_w, of_bias, of_addend, y], attribute)
+    call("us_conv_backward_data", [of_dy, of_w, None, None, dx], attributes(*geometry))
+    expected = forward_model(x, w, y_shape[2:], *geometry) + bias.reshape(-1, *[1] * len(y_shape[2:])) + addend
+    np.testing.assert_array_equal(y.values(), Operand(expected, dtype).values())
+    np.testing.assert_array_equal(dx.values(), Operand(data_model(dy, w, x_shape, *geometry), dtype).values())
+
+
 # Filters that are one element wide slide along planes as along rows, those that are one plane deep along volumes.
 NARROW = [
     ((2, 4, 9, 5), 6, (3, 1), (1, 1), (1, 0), (1, 1), 1), ((2, 4, 9, 5), 6, (4, 1), (1, 1), (5, 0), (2, 1), 2),

@@ -3,6 +3,7 @@
 #include "kernels/conv/way.h"
 #include "kernels/matmul/bf16.h"
 #include "kernels/scratch.h"
+#include "kernels/sizes.h"
 #include "tensor/convert.h"
 #include "tensor/parallel.h"
 
@@ -145,19 +146,56 @@ static DType type_read(const Gather *gather, bool converts, const View *operand)
     return converts && gather->column_type == DTYPE_FLOAT32 && is_half ? operand->dtype : gather->column_type;
 }
 
-static KernelStatus run(Gather *gather, const View *in, Way way, const Finish *finish)
+/* Leaves `count` elements of an axis: every step-th from `first` on. A step of one element may be any number. */
+static void thin_out(View *view, int32_t axis, int64_t first, int64_t step, int64_t count)
+{
+    view->data = (char *)view->data + first * view->strides[axis] * (int64_t)us_dtype_size(view->dtype);
+    view->shape[axis] = count;
+    view->strides[axis] *= count > 1 ? step : 0;
+}
+
+static KernelStatus run_images(const Gather *all, const View *in, Way way, const Finish *finish)
 {
     void *copy;
-    gather->channels_last = goes_along_channels(gather, way, in, &finish->out);
-    gather->in_type = type_read(gather, way == BY_PRODUCT && us_gather_is_pointwise(gather), in);
-    if (!us_gather_operand(in, gather->in_type, gather->channels_last, &gather->in, &copy)) {
+    Gather gather = *all;
+    gather.images = in->shape[0];
+    if (!us_gather_operand(in, gather.in_type, gather.channels_last, &gather.in, &copy)) {
         return KERNEL_NO_MEMORY;
     }
-    us_gather_merge_axes(gather);
-    const KernelStatus status = way == BY_ROWS    ? us_gather_by_rows(gather, finish)
-                                : way == BY_TILES ? us_gather_by_winograd(gather, finish)
-                                                  : us_gather_by_product(gather, finish);
+    us_gather_merge_axes(&gather);
+    const KernelStatus status = way == BY_ROWS    ? us_gather_by_rows(&gather, finish)
+                                : way == BY_TILES ? us_gather_by_winograd(&gather, finish)
+                                                  : us_gather_by_product(&gather, finish);
     us_scratch_give_back(copy);
+    return status;
+}
+
+/* Loops along rows take as long as memory does: copies for them are made of so many images that they stay in the caches. */
+static int64_t images_at_a_time(const Gather *gather, const View *in, Way way)
+{
+    enum { ELEMENTS = 1024 * 1024 };
+    const bool copies = !us_gather_is_operand(in, gather->in_type, gather->channels_last);
+    const int64_t of_image = us_view_elements(in) / in->shape[0];
+    return way == BY_ROWS && copies && of_image > 0 ? bounded(ELEMENTS / of_image, 1, in->shape[0]) : in->shape[0];
+}
+
+static KernelStatus run(Gather *gather, const View *in, Way way, const Finish *finish)
+{
+    gather->channels_last = goes_along_channels(gather, way, in, &finish->out);
+    gather->in_type = type_read(gather, way == BY_PRODUCT && us_gather_is_pointwise(gather), in);
+    const int64_t images = images_at_a_time(gather, in, way);
+    KernelStatus status = KERNEL_OK;
+    for (int64_t first = 0; status == KERNEL_OK && first < in->shape[0]; first += images) {
+        const int64_t count = smaller(images, in->shape[0] - first);
+        View part = *in;
+        Finish part_of = *finish;
+        thin_out(&part, 0, first, 1, count);
+        thin_out(&part_of.out, 0, first, 1, count);
+        if (finish->addend_scale != 0) {
+            thin_out(&part_of.addend, 0, first, 1, count);
+        }
+        status = run_images(gather, &part, way, &part_of);
+    }
     return status;
 }
 
@@ -225,14 +263,6 @@ static TapAxis taps_of_residue(const Problem *problem, int axis, int64_t first, 
     }
     *first_tap = 0;
     return (TapAxis){0, 0, 0};
-}
-
-/* Leaves `count` elements of an axis: every step-th from `first` on. A step of one element may be any number. */
-static void thin_out(View *view, int32_t axis, int64_t first, int64_t step, int64_t count)
-{
-    view->data = (char *)view->data + first * view->strides[axis] * (int64_t)us_dtype_size(view->dtype);
-    view->shape[axis] = count;
-    view->strides[axis] *= count > 1 ? step : 0;
 }
 
 /* How many elements of an axis of dx have a residue. */

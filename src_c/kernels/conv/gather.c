@@ -301,12 +301,18 @@ bool us_gather_is_packed_half(const View *view, bool channels_last)
     return (view->dtype == DTYPE_FLOAT16 || view->dtype == DTYPE_BFLOAT16) && us_view_is_contiguous(&packed);
 }
 
+bool us_gather_is_operand(const View *view, DType type, bool channels_last)
+{
+    const View packed = ordered(view, channels_last);
+    return view->dtype == type && us_view_is_contiguous(&packed);
+}
+
 bool us_gather_operand(const View *view, DType type, bool channels_last, const void **data, void **copy)
 {
     const View packed = ordered(view, channels_last);
     *copy = NULL;
     *data = view->data;
-    if (view->dtype == type && us_view_is_contiguous(&packed)) {
+    if (us_gather_is_operand(view, type, channels_last)) {
         return true;
     }
     *copy = us_scratch_array(us_view_elements(view), us_dtype_size(type));

@@ -139,6 +139,9 @@ void us_gather_pack_filter(const Gather *gather, void *packed);
 /* Whether a view of float16 or bfloat16 is a packed operand as it is, so that it can be converted part by part. */
 bool us_gather_is_packed_half(const View *view, bool channels_last);
 
+/* Whether a view of [images, channels, …] is a packed operand as it lies. */
+bool us_gather_is_operand(const View *view, DType type, bool channels_last);
+
 /* A view of [images, channels, …] as the packed operand of a gather, of float, double or its own 16-bit type: itself where
  * that is what it is, or a copy in scratch memory, that *copy owns (us_scratch_give_back). False: no memory. The view has
  * five axes. */

@@ -120,6 +120,14 @@ bool us_conv_winograd_pays(DType dtype, bool slopes, int64_t channels, int64_t r
            channels * results >= LEAST_FILTERS && positions >= LEAST_POSITIONS;
 }
 
+/* Whether 16-bit operands are better converted to float32 than multiplied as they are, whose tiles hold more results. */
+static bool leaves_tiles_empty(const Gather *gather, bool slopes)
+{
+    enum { FEW = 4, SOME = 8, CHANNELS = 16, CHANNELS_OF_SLOPES = 8 };
+    const bool shallow = gather->channels <= (slopes ? CHANNELS_OF_SLOPES : CHANNELS);
+    return gather->results <= FEW || (shallow && gather->results <= SOME);
+}
+
 /* Whether matrix products would have so few rows that their columns cost too much. */
 static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes, const View *in)
 {
@@ -128,8 +136,9 @@ static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes
     const bool lanes = us_lanes_take(gather);
     const int64_t of_deep = lanes && gather_taps(gather) > 1 ? MOST_BY_LANES : FEW_OF_DEEP;
     const int64_t most = deep && (lanes || !slopes) ? of_deep : FEW_RESULTS;
-    return method != CONV_PRODUCT && gather->results <= most && gather->column_type == gather->compute &&
-           !us_conv_has_channels_last(in) && !us_gather_is_pointwise(gather) && us_cells_take(gather);
+    const bool converts = gather->column_type == gather->compute || leaves_tiles_empty(gather, slopes);
+    return method != CONV_PRODUCT && gather->results <= most && converts && !us_conv_has_channels_last(in) &&
+           !us_gather_is_pointwise(gather) && us_cells_take(gather);
 }
 
 Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, const View *in)
