@@ -1,4 +1,5 @@
-"""Rows of convolutions: layers of ResNet-50 at batch 8, depthwise ones and groups, forward and both gradients."""
+"""Rows of convolutions: layers of ResNet-50 at batch 8, one to few channels, depthwise ones and groups, forward and both
+gradients."""
 
 from functools import partial
 
@@ -14,6 +15,7 @@ LAYERS = {
     "7x7 s2": (3, 64, 7, 2, 3, 224, 1), "1x1": (64, 256, 1, 1, 0, 56, 1), "1x1 s2": (256, 512, 1, 2, 0, 56, 1),
     "3x3 56": (64, 64, 3, 1, 1, 56, 1), "3x3 28": (128, 128, 3, 1, 1, 28, 1), "3x3 14": (256, 256, 3, 1, 1, 14, 1),
     "3x3 7": (512, 512, 3, 1, 1, 7, 1), "3x3 s2": (128, 128, 3, 2, 1, 56, 1), "1x1 7": (2048, 512, 1, 1, 0, 7, 1),
+    "3x3 to 3": (64, 3, 3, 1, 1, 112, 1),
     "depthwise": (32, 32, 3, 1, 1, 112, 32), "depthwise 14": (384, 384, 3, 1, 1, 14, 384),
     "7x7 depthwise": (384, 384, 7, 1, 3, 14, 384), "5x5 depthwise s2": (240, 240, 5, 2, 2, 28, 240),
     "groups of 16": (512, 512, 3, 1, 1, 14, 32),
@@ -82,6 +84,6 @@ def rows() -> list[Row]:
         aim = 1.0 if groups > 1 else 0.8
         for direction in ("forward", "data", "filter"):
             make = partial(convolution, layer=layer, direction=direction)
-            types = list(CODES) if layer in ("3x3 28", "1x1") else ["float32"]
+            types = list(CODES) if layer in ("3x3 28", "1x1", "3x3 to 3", "depthwise") else ["float32"]
             found += shaped_rows(f"conv {layer} {direction}", types, f"{channels}x{size}x{size}", make, 0.0, aim)
     return found

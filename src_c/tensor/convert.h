@@ -8,7 +8,11 @@
 
 #include <string.h>
 
+#ifdef __OPTIMIZE__
 #define US_ALWAYS_INLINE static inline __attribute__((always_inline, unused))
+#else /* the sanitizers' builds: a body that is checked once compiles in a tenth of the time of its copies */
+#define US_ALWAYS_INLINE static inline __attribute__((unused))
+#endif
 
 US_ALWAYS_INLINE uint32_t float_bits(float value)
 {
