@@ -240,6 +240,25 @@ def test_16_bit_infinities_and_nan(dtype, value, where):
         np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("others", [(1030, 300), (517, 1025), (300, 255), (131, 256), (2049, 128)], ids=str)
+def test_integers_of_few_rows_or_columns_stay_exact(others, dtype):
+    """Rows of one group and of several, lines of one part and of several; also the columns of the transposed product."""
+    rng = np.random.default_rng(14)
+    n, k = others
+    for m in (1, 2, 3, 8, 9, 15, 16, 17, 31, 32, 33):
+        a, b, c = (rng.integers(-9, 10, shape).astype(np.float32) for shape in ((m, k), (k, n), (m, n)))
+        for layout, out_layout in itertools.product(["rows", "columns"], ["rows", "columns", "spread"]):
+            out, turned = laid_out(c, out_layout), laid_out(np.ascontiguousarray(c.T), out_layout)
+            left, right = (values if dtype == "float32" else stored_as(values, dtype) for values in (a, b))
+            right = laid_out(right, layout)
+            types = (dtype, dtype, "float32")
+            multiply(left, right, out, "float32", addend=out, alpha=-2, beta=0.5, types=types)
+            multiply(right.T, left.T, turned, "float32", types=types)
+            np.testing.assert_array_equal(out, -2 * (a @ b) + 0.5 * c)
+            np.testing.assert_array_equal(turned, (a @ b).T)
+
+
 @pytest.mark.parametrize("layout", ["rows", "columns"])
 def test_infinities_of_few_rows_stay_with_their_sums(layout):
     """Zeros that fill parts of lines are not multiplied by them."""

@@ -4,29 +4,38 @@
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 
-/* Most rows that meet lines of at least PART numbers, also where whole tiles of 16-bit numbers are multiplied, and shorter ones;
- * shortest lines; numbers of a line that are converted at a time; lines that meet a row at a time; lanes of a sum along the
- * depth; lines after those that are read, of which memory is asked for. */
-enum { MOST_ROWS = 8, MOST_BESIDE_TILES = 4, MOST_OF_SHORT = 2, LEAST = 128, PART = 1024, TOGETHER = 4, SUM_LANES = 16,
-       AHEAD = 2 * TOGETHER };
+/* Most rows, of lines of at least MIDDLE numbers, and of shorter ones; the same where whole tiles of 16-bit numbers are
+ * multiplied, of lines of at least PART; shortest lines. Beyond, the packing of a BLAS is worth its time. */
+enum { MOST_ROWS = 32, MOST_OF_SHORT = 8, MOST_BESIDE_TILES = 8, MOST_OF_SHORT_BESIDE_TILES = 2, MIDDLE = 256, LEAST = 128 };
+
+/* Numbers of a line along the depth that are converted at a time; columns, and rows, whose sums are formed together, so that they
+ * stay in the nearest caches; lines that meet a row at a time; lanes of a sum along the depth; lines after those that are read, of
+ * which memory is asked for. */
+enum { PART = 1024, COLUMNS = 512, GROUP = 16, TOGETHER = 4, SUM_LANES = 16, AHEAD = 2 * TOGETHER };
 
 typedef float Part __attribute__((vector_size(REGISTER_BYTES), aligned(sizeof(float)), may_alias));
 enum { PART_LANES = REGISTER_BYTES / sizeof(float), PARTS = SUM_LANES / PART_LANES };
 
-static bool takes_floats(const Matmul *product)
+/* So that no vector lies in two lines of the cache. */
+#define ALIGNED _Alignas(CACHE_LINE_BYTES)
+
+static int64_t most_rows(const Matmul *product)
 {
-    const bool long_enough = product->b.row == 1 ? product->k >= LEAST : product->b.column == 1 && product->n >= PART;
-    return long_enough && product->m > 1 && product->m <= MOST_ROWS; /* BLAS has one row of them */
+    const Matrix *b = &product->b;
+    const int64_t line = b->row == 1 ? product->k : b->column == 1 ? product->n : 0;
+    const bool beside_tiles = us_bf16_takes(product->a.dtype, b->dtype);
+    const int64_t most = beside_tiles ? MOST_BESIDE_TILES : MOST_ROWS;
+    const int64_t of_short = beside_tiles ? MOST_OF_SHORT_BESIDE_TILES : MOST_OF_SHORT;
+    return line < LEAST ? 0 : line < (beside_tiles ? PART : MIDDLE) ? of_short : most;
 }
 
 bool us_few_rows_take(const Matmul *product)
 {
-    const Matrix *b = &product->b;
-    const int64_t line = b->row == 1 ? product->k : b->column == 1 ? product->n : 0;
-    const int64_t most = line < PART ? MOST_OF_SHORT : us_bf16_takes(product->a.dtype, b->dtype) ? MOST_BESIDE_TILES : MOST_ROWS;
-    const bool is_half = b->dtype == DTYPE_FLOAT16 || b->dtype == DTYPE_BFLOAT16;
-    return product->compute == DTYPE_FLOAT32 &&
-           (is_half ? line >= LEAST && product->m <= most : b->dtype == DTYPE_FLOAT32 && takes_floats(product));
+    const DType of_b = product->b.dtype;
+    const bool is_half = of_b == DTYPE_FLOAT16 || of_b == DTYPE_BFLOAT16;
+    const int64_t least = of_b == DTYPE_FLOAT32 ? 2 : 0; /* BLAS has one row of them */
+    return product->compute == DTYPE_FLOAT32 && (is_half || of_b == DTYPE_FLOAT32) && product->m >= least &&
+           product->m <= most_rows(product);
 }
 
 int64_t us_few_rows_stride(int64_t depth)
@@ -144,9 +153,9 @@ US_ALWAYS_INLINE void add_lanes(const float *lanes, float *to)
 /* The sums of all rows with columns first … first + count - 1. */
 static void sum_along(const Sizes *sizes, const float *a, const Matrix *b, int64_t first, int64_t count, float *sums)
 {
-    float memory[TOGETHER * PART];
+    ALIGNED float memory[TOGETHER * PART];
     for (int64_t column = 0; column < count; column += TOGETHER) {
-        float lanes[MOST_ROWS][TOGETHER * SUM_LANES];
+        ALIGNED float lanes[GROUP][TOGETHER * SUM_LANES];
         memset(lanes, 0, (size_t)sizes->m * sizeof *lanes);
         for (int64_t k = 0; k < sizes->k; k += PART) {
             const int64_t part = smaller(PART, sizes->k - k);
@@ -154,34 +163,60 @@ static void sum_along(const Sizes *sizes, const float *a, const Matrix *b, int64
             const Lines lines = load_lines(memory, b, from, b->column, count - column, part);
             add_to_rows(lanes[0], sizes->m, a + k, us_few_rows_stride(sizes->k), lines, part);
         }
-        for (int64_t i = 0; i < sizes->m; i++) { /* up to a multiple of TOGETHER, as PART is one */
-            add_lanes(lanes[i], sums + i * PART + column);
+        for (int64_t i = 0; i < sizes->m; i++) { /* up to a multiple of TOGETHER, as COLUMNS is one */
+            add_lanes(lanes[i], sums + i * COLUMNS + column);
         }
     }
 }
 
 /* ---- lines across the depth -------------------------------------------------------------------------------------- */
 
-static void add_lines(float *restrict sums, const float *a, Lines lines, int64_t count)
+/* Rows whose sums of a vector are in registers beside the numbers that multiply it. */
+enum { ROWS_ACROSS = REGISTER_BYTES == 64 ? 4 : 2 };
+
+/* sums[row][i] += a[row][line] * lines[line][i], of rows `step` apart */
+US_ALWAYS_INLINE void add_lines(float *restrict sums, int rows, const float *restrict a, int64_t step, Lines lines,
+                                int64_t count)
 {
+    Part factors[ROWS_ACROSS][TOGETHER];
+#pragma GCC unroll 16
+    for (int k = 0; k < rows * TOGETHER; k++) {
+        factors[k / TOGETHER][k % TOGETHER] = a[k / TOGETHER * step + k % TOGETHER] - (Part){0};
+    }
     for (int64_t i = 0; i < count; i += PART_LANES) {
-        Part sum = *(Part *)(sums + i);
+        Part sum[ROWS_ACROSS];
+#pragma GCC unroll 4
+        for (int row = 0; row < rows; row++) {
+            sum[row] = *(Part *)(sums + row * COLUMNS + i);
+        }
 #pragma GCC unroll 4
         for (int line = 0; line < TOGETHER; line++) {
-            sum += a[line] * *(const Part *)(lines.values + line * lines.pitch + i);
+            const Part of_line = *(const Part *)(lines.values + line * lines.pitch + i);
+#pragma GCC unroll 4
+            for (int row = 0; row < rows; row++) {
+                sum[row] += factors[row][line] * of_line;
+            }
         }
-        *(Part *)(sums + i) = sum;
+#pragma GCC unroll 4
+        for (int row = 0; row < rows; row++) {
+            *(Part *)(sums + row * COLUMNS + i) = sum[row];
+        }
     }
 }
 
 static void sum_across(const Sizes *sizes, const float *a, const Matrix *b, int64_t first, int64_t count, float *sums)
 {
-    float memory[TOGETHER * PART];
-    memset(sums, 0, (size_t)(sizes->m * PART) * sizeof *sums);
+    ALIGNED float memory[TOGETHER * COLUMNS];
+    const int64_t step = us_few_rows_stride(sizes->k);
+    memset(sums, 0, (size_t)(sizes->m * COLUMNS) * sizeof *sums);
     for (int64_t k = 0; k < sizes->k; k += TOGETHER) {
         const Lines lines = load_lines(memory, b, number_at(b, k, first), b->row, sizes->k - k, count);
-        for (int64_t i = 0; i < sizes->m; i++) {
-            add_lines(sums + i * PART, a + i * us_few_rows_stride(sizes->k) + k, lines, count);
+        int64_t row = 0;
+        for (; row + ROWS_ACROSS <= sizes->m; row += ROWS_ACROSS) {
+            add_lines(sums + row * COLUMNS, ROWS_ACROSS, a + row * step + k, step, lines, count);
+        }
+        for (; row < sizes->m; row++) {
+            add_lines(sums + row * COLUMNS, 1, a + row * step + k, step, lines, count);
         }
     }
 }
@@ -189,14 +224,17 @@ static void sum_across(const Sizes *sizes, const float *a, const Matrix *b, int6
 void us_few_rows_multiply(const Sizes *sizes, const float *a, const Matrix *b, const double *alpha, const double *beta,
                           float *c, int64_t stride)
 {
-    float sums[MOST_ROWS * PART];
-    for (int64_t first = 0; first < sizes->n; first += PART) {
-        const int64_t count = smaller(PART, sizes->n - first);
-        (b->row == 1 ? sum_along : sum_across)(sizes, a, b, first, count, sums);
-        for (int64_t i = 0; i < sizes->m; i++) { /* c = alpha * sums + beta * c */
-            float *row = sums + i * PART, *to = c + i * stride + first;
-            us_line_blend(DTYPE_FLOAT32, row, alpha, is_zero(beta) ? NULL : to, beta, count);
-            memcpy(to, row, (size_t)count * sizeof *to);
+    ALIGNED float sums[GROUP * COLUMNS];
+    for (int64_t first = 0; first < sizes->n; first += COLUMNS) {
+        const int64_t count = smaller(COLUMNS, sizes->n - first);
+        for (int64_t row = 0; row < sizes->m; row += GROUP) {
+            const Sizes group = {smaller(GROUP, sizes->m - row), sizes->n, sizes->k};
+            (b->row == 1 ? sum_along : sum_across)(&group, a + row * us_few_rows_stride(sizes->k), b, first, count, sums);
+            for (int64_t i = 0; i < group.m; i++) { /* c = alpha * sums + beta * c */
+                float *of_row = sums + i * COLUMNS, *to = c + (row + i) * stride + first;
+                us_line_blend(DTYPE_FLOAT32, of_row, alpha, is_zero(beta) ? NULL : to, beta, count);
+                memcpy(to, of_row, (size_t)count * sizeof *to);
+            }
         }
     }
 }
