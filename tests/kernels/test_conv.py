@@ -290,6 +290,19 @@ def test_some_images_are_copied_at_a_time(problem, layout, dtype):
     np.testing.assert_array_equal(dx.values(), Operand(data_model(dy, w, x_shape, *geometry), dtype).values())
 
 
+@pytest.mark.parametrize("method", [ANY, PRODUCT, WINOGRAD])
+def test_images_of_several_copies_are_those_of_one(method):
+    """Of so many elements that a copy is of one image, whatever the way."""
+    x = Operand(random((3, 18, 300, 400), 0, integers=True), "float16")
+    w, y = Operand(random((33, 18, 3, 3), 1, integers=True), "float16"), Operand(np.full((3, 33, 300, 400), np.nan), "float16")
+    attribute = attributes((1, 1), (1, 1), (1, 1), method=method)
+    call("us_conv_forward", [x, w, None, None, y], attribute)
+    for image in range(3):
+        one, of_one = Operand(x.values()[image:image + 1], "float16"), Operand(np.full((1, 33, 300, 400), np.nan), "float16")
+        call("us_conv_forward", [one, w, None, None, of_one], attribute)
+        np.testing.assert_array_equal(y.array[image], of_one.array[0])
+
+
 # Filters that are one element wide slide along planes as along rows, those that are one plane deep along volumes.
 NARROW = [
     ((2, 4, 9, 5), 6, (3, 1), (1, 1), (1, 0), (1, 1), 1), ((2, 4, 9, 5), 6, (4, 1), (1, 1), (5, 0), (2, 1), 2),

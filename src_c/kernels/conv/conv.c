@@ -170,13 +170,14 @@ static KernelStatus run_images(const Gather *all, const View *in, Way way, const
     return status;
 }
 
-/* Loops along rows take as long as memory does: copies for them are made of so many images that they stay in the caches. */
+/* Copies are made of some images at a time: of so few for loops along rows, which take as long as memory does, that they stay in
+ * the caches; of more for the others, which prepare the filter each time. */
 static int64_t images_at_a_time(const Gather *gather, const View *in, Way way)
 {
-    enum { ELEMENTS = 1024 * 1024 };
+    enum { OF_ROWS = 1024 * 1024, OF_OTHERS = 4 * OF_ROWS };
     const bool copies = !us_gather_is_operand(in, gather->in_type, gather->channels_last);
-    const int64_t of_image = us_view_elements(in) / in->shape[0];
-    return way == BY_ROWS && copies && of_image > 0 ? bounded(ELEMENTS / of_image, 1, in->shape[0]) : in->shape[0];
+    const int64_t images = in->shape[0], of_image = us_view_elements(in) / images;
+    return copies && of_image > 0 ? bounded((way == BY_ROWS ? OF_ROWS : OF_OTHERS) / of_image, 1, images) : images;
 }
 
 static KernelStatus run(Gather *gather, const View *in, Way way, const Finish *finish)
