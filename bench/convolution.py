@@ -50,7 +50,8 @@ def convolution(dtype: str, layer: str, direction: str):
     kind = {"forward": "FWD", "data": "BWD_DATA", "filter": "BWD_FILTER"}[direction]
     plain = "IMPLICIT_PRECOMP_GEMM" if kind == "FWD" else "1"
     # What the library recommends, where the processor multiplies 16-bit numbers.
-    tiles = (taps, stride, groups) == (3, 1, 1) and dtype == "float32" and (direction != "filter" or maps > 64)
+    least = 65 if direction == "filter" else 16
+    tiles = (taps, stride, groups) == (3, 1, 1) and dtype == "float32" and maps >= least
     name = "WINOGRAD" if tiles else plain
     common = {"convDesc": descriptor, "algo": getattr(maca.lib, f"MCDNN_CONVOLUTION_{kind}_ALGO_{name}")}
 
