@@ -178,11 +178,6 @@ enum { ROWS_ACROSS = REGISTER_BYTES == 64 ? 4 : 2 };
 US_ALWAYS_INLINE void add_lines(float *restrict sums, int rows, const float *restrict a, int64_t step, Lines lines,
                                 int64_t count)
 {
-    Part factors[ROWS_ACROSS][TOGETHER];
-#pragma GCC unroll 16
-    for (int k = 0; k < rows * TOGETHER; k++) {
-        factors[k / TOGETHER][k % TOGETHER] = a[k / TOGETHER * step + k % TOGETHER] - (Part){0};
-    }
     for (int64_t i = 0; i < count; i += PART_LANES) {
         Part sum[ROWS_ACROSS];
 #pragma GCC unroll 4
@@ -194,7 +189,7 @@ US_ALWAYS_INLINE void add_lines(float *restrict sums, int rows, const float *res
             const Part of_line = *(const Part *)(lines.values + line * lines.pitch + i);
 #pragma GCC unroll 4
             for (int row = 0; row < rows; row++) {
-                sum[row] += factors[row][line] * of_line;
+                sum[row] += a[row * step + line] * of_line;
             }
         }
 #pragma GCC unroll 4

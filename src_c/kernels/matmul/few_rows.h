@@ -1,6 +1,6 @@
 /* Products of few rows, as decoders of language models and recurrent networks have them, by matrices of 16-bit numbers or of
- * float32, which are read once: a few lines, converted or where they lie, meet all rows before the next ones. Sums are formed
- * in float32. */
+ * float32, which nobody packs: a few lines, converted or where they lie, meet all rows before the next ones. Sums are formed in
+ * float32. */
 #ifndef UNDERSTUDY_MATMUL_FEW_ROWS_H
 #define UNDERSTUDY_MATMUL_FEW_ROWS_H
 
