@@ -5,6 +5,7 @@
 #include "kernels/matmul/bytes.h"
 #include "kernels/matmul/few_rows.h"
 #include "kernels/matmul/panels.h"
+#include "kernels/move/transpose.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
 #include "tensor/parallel.h"
@@ -183,6 +184,20 @@ static void add_parts(const Run *run, const Block *block, const Workspace *space
     }
 }
 
+/* Rows of a tile, `row_size` bytes apart, to C. Those of few columns, which are rows of the transposed product, lie across. */
+static void store_tile(const Run *run, const Block *block, DType finished, const char *tile, int64_t row_size)
+{
+    const Matrix *c = &block->c;
+    const int64_t rows = block->tile.rows, columns = block->tile.columns, size = (int64_t)sizeof(float);
+    if (c->row == 1 && c->column != 1 && c->dtype == DTYPE_FLOAT32 && finished == DTYPE_FLOAT32) {
+        us_transpose((char *)c->data, c->column * size, tile, row_size, rows, columns, size);
+        return;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        us_line_store(finished, element_at(run->product->compute, c, row, 0), c->dtype, c->column, tile + row * row_size, columns);
+    }
+}
+
 /* C = finish(alpha * tile + beta * addend), rounded. */
 static void finish_tile(const Run *run, Block *block, const Workspace *space)
 {
@@ -209,10 +224,7 @@ static void finish_tile(const Run *run, Block *block, const Workspace *space)
         product->finish(product->finish_context, &block->tile);
     }
     const DType finished = product->finished != DTYPE_NONE ? product->finished : compute;
-    for (int64_t row = 0; row < block->tile.rows; row++) {
-        us_line_store(finished, element_at(compute, &block->c, row, 0), block->c.dtype, block->c.column,
-                   space->tile + row * row_size, block->tile.columns);
-    }
+    store_tile(run, block, finished, space->tile, row_size);
 }
 
 /* C = addend, in the computed type. */
