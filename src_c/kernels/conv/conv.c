@@ -189,13 +189,13 @@ static KernelStatus run(Gather *gather, const View *in, Way way, const Finish *f
     for (int64_t first = 0; status == KERNEL_OK && first < in->shape[0]; first += images) {
         const int64_t count = smaller(images, in->shape[0] - first);
         View part = *in;
-        Finish part_of = *finish;
+        Finish of_part = *finish;
         thin_out(&part, 0, first, 1, count);
-        thin_out(&part_of.out, 0, first, 1, count);
+        thin_out(&of_part.out, 0, first, 1, count);
         if (finish->addend_scale != 0) {
-            thin_out(&part_of.addend, 0, first, 1, count);
+            thin_out(&of_part.addend, 0, first, 1, count);
         }
-        status = run_images(gather, &part, way, &part_of);
+        status = run_images(gather, &part, way, &of_part);
     }
     return status;
 }

@@ -136,8 +136,8 @@ static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes
     const bool lanes = us_lanes_take(gather);
     const int64_t of_deep = lanes && gather_taps(gather) > 1 ? MOST_BY_LANES : FEW_OF_DEEP;
     const int64_t most = deep && (lanes || !slopes) ? of_deep : FEW_RESULTS;
-    const bool converts = gather->column_type == gather->compute || leaves_tiles_empty(gather, slopes);
-    return method != CONV_PRODUCT && gather->results <= most && converts && !us_conv_has_channels_last(in) &&
+    const bool in_floats = gather->column_type == gather->compute || leaves_tiles_empty(gather, slopes);
+    return method != CONV_PRODUCT && gather->results <= most && in_floats && !us_conv_has_channels_last(in) &&
            !us_gather_is_pointwise(gather) && us_cells_take(gather);
 }
 
