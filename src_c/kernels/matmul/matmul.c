@@ -18,7 +18,10 @@
  * while there are few of them, unless one is less work than it is worth: fewer than the machine has processors, or than
  * FEW. */
 enum { LONG = 1024, SHORT = 512, LEAST_LONG = 256, LEAST_SHORT = 64, FEW = 4, LEAST_WORK = 1 << 21,
-       LEAST_WORK_OF_BF16 = 1 << 23 };
+       LEAST_WORK_OF_BF16 = 1 << 23, LEAST_WORK_OF_FEW_ROWS = 1 << 20 };
+
+/* Reading a line takes as long as multiplying it by so many others. */
+enum { READING = 4 };
 
 /* A small result of a deep product is summed in parts. */
 enum { PART_DEPTH = 2048, PART_LIMIT = 8 };
@@ -56,15 +59,24 @@ static int64_t least_blocks(void)
     return smaller(FEW, us_installed_processors());
 }
 
+static double work_of(int64_t length, int64_t breadth, int64_t depth)
+{
+    return (double)larger(length, READING) * (double)larger(breadth, READING) * ((double)depth + 1);
+}
+
+static double least_work(const Run *run)
+{
+    return run->few_rows ? LEAST_WORK_OF_FEW_ROWS : run->bf16 ? LEAST_WORK_OF_BF16 : LEAST_WORK;
+}
+
 static void choose_blocks(Run *run)
 {
     const Matmul *product = run->product;
     const bool by_columns = product->c.row == 1 && product->c.column != 1;
     const int64_t length = by_columns ? product->m : product->n, breadth = by_columns ? product->n : product->m;
     int64_t longer = run->bf16 || run->bytes ? SHORT : LONG, shorter = SHORT;
-    const double depth = (double)product->k + 1, worth = run->bf16 ? LEAST_WORK_OF_BF16 : LEAST_WORK;
     while (run->batch * ceiling(length, even(length, longer)) * ceiling(breadth, even(breadth, shorter)) < least_blocks() &&
-           (double)even(length, longer) * (double)even(breadth, shorter) * depth > worth) {
+           work_of(even(length, longer), even(breadth, shorter), product->k) > least_work(run)) {
         if (shorter > LEAST_LONG || (longer == LEAST_LONG && shorter > LEAST_SHORT)) {
             shorter /= 2;
         } else if (longer > LEAST_LONG) {
