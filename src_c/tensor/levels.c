@@ -71,6 +71,16 @@ bool us_fetches_columns(void)
     return is_of_amd();
 }
 
+bool us_has_long_registers(void)
+{
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f");
+#else
+    return false;
+#endif
+}
+
 #ifdef UNDERSTUDY_LEVELS
 typedef enum Level { LEVEL_BASE, LEVEL_V3, LEVEL_V4, LEVEL_COUNT } Level;
 

@@ -47,6 +47,10 @@ bool us_fetches_columns(void);
  * cycles and quantises 1.5 times as fast so; those of Intel take 8 to 16 cycles. */
 bool us_divides_fast(void);
 
+/* Whether the processor has AVX-512's 32 registers of 64 bytes, whichever level is in use: for a choice of ways whose sums are
+ * rounded in different orders, as those of a BLAS are on different processors. */
+bool us_has_long_registers(void);
+
 /* Elements handled at a time where types are converted: one vector of the widest level. */
 enum { LANES = 16 };
 

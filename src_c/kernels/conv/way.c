@@ -2,6 +2,7 @@
 
 #include "kernels/matmul/bf16.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <float.h>
@@ -104,6 +105,19 @@ bool us_conv_looks_outside(const Gather *gather)
 /* Most results of a group for which vectors of results are faster than products; and than tiles, for sums and slopes. */
 enum { MOST_BY_LANES = 128, MOST_SUMS = 32, MOST_SLOPES = 64 };
 
+/* The same of sums and slopes where registers are short and few: of more results, products take half the time (Zen 3). */
+enum { MOST_BY_SHORT_LANES = 32 };
+
+static int64_t most_by_lanes(void)
+{
+    return us_has_long_registers() ? MOST_BY_LANES : MOST_BY_SHORT_LANES;
+}
+
+static int64_t most_slopes(void)
+{
+    return us_has_long_registers() ? MOST_SLOPES : MOST_BY_SHORT_LANES;
+}
+
 /* Whether no sum of Winograd's method can overflow: its maps enlarge values and products less than GROWTH times. */
 static bool is_moderate(double a, double b, double terms)
 {
@@ -115,7 +129,7 @@ static bool is_moderate(double a, double b, double terms)
 bool us_conv_winograd_pays(DType dtype, bool slopes, int64_t channels, int64_t results, int64_t positions)
 {
     enum { LEAST_CHANNELS = 16, LEAST_FILTERS = 1024, LEAST_POSITIONS = 256 };
-    const bool multiplies_fast = us_bf16_takes(dtype, dtype), by_lanes = slopes && results <= MOST_SLOPES;
+    const bool multiplies_fast = us_bf16_takes(dtype, dtype), by_lanes = slopes && results <= most_slopes();
     return !multiplies_fast && !by_lanes && channels >= LEAST_CHANNELS && results >= LEAST_CHANNELS &&
            channels * results >= LEAST_FILTERS && positions >= LEAST_POSITIONS;
 }
@@ -134,7 +148,7 @@ static bool has_few_results(const Gather *gather, ConvMethod method, bool slopes
     enum { FEW_RESULTS = 16, FEW_OF_DEEP = 32, DEEP = 128 };
     const bool deep = gather->channels * gather_taps(gather) >= DEEP;
     const bool lanes = us_lanes_take(gather);
-    const int64_t of_deep = lanes && gather_taps(gather) > 1 ? MOST_BY_LANES : FEW_OF_DEEP;
+    const int64_t of_deep = lanes && gather_taps(gather) > 1 ? most_by_lanes() : FEW_OF_DEEP;
     const int64_t most = deep && (lanes || !slopes) ? of_deep : FEW_RESULTS;
     const bool in_floats = gather->column_type == gather->compute || leaves_tiles_empty(gather, slopes);
     return method != CONV_PRODUCT && gather->results <= most && in_floats && !us_conv_has_channels_last(in) &&
@@ -151,7 +165,7 @@ Way us_conv_usual_way(const Gather *gather, ConvMethod method, bool slopes, cons
     }
     const bool by_rows = has_few_results(gather, method, slopes, in);
     const bool few_values = gather->channels * conv_product3(gather->in_size) <= NEAR_VALUES;
-    const bool near = by_rows && (slopes ? gather->results <= MOST_SLOPES : gather->results <= MOST_SUMS && few_values);
+    const bool near = by_rows && (slopes ? gather->results <= most_slopes() : gather->results <= MOST_SUMS && few_values);
     const bool pays =
         us_conv_winograd_pays(gather->column_type, false, gather->channels, gather->results, gather_positions(gather));
     const bool tiles = us_winograd_takes(gather) && (method == CONV_WINOGRAD || (method == CONV_ANY && pays && !near));
