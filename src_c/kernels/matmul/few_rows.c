@@ -5,7 +5,8 @@
 #include "tensor/levels.h"
 
 /* Most rows, of lines of at least MIDDLE numbers, and of shorter ones; the same where whole tiles of 16-bit numbers are
- * multiplied, of lines of at least PART; shortest lines. Beyond, the packing of a BLAS is worth its time. */
+ * multiplied, of lines of at least PART; shortest lines. More go to the BLAS: with AVX2 (Zen 3) it is
+ * about as fast at 32 rows, with AVX-512 it takes 1.2 to 1.4 times as long. One number for every level. */
 enum { MOST_ROWS = 32, MOST_OF_SHORT = 8, MOST_BESIDE_TILES = 8, MOST_OF_SHORT_BESIDE_TILES = 2, MIDDLE = 256, LEAST = 128 };
 
 /* Numbers of a line along the depth that are converted at a time; columns, and rows, whose sums are formed together, so that they
