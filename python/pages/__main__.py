@@ -61,6 +61,7 @@ def main(pages: pathlib.Path, output: pathlib.Path, *stems: str) -> None:
         files[output / f"rules/opapi_{library}/rules.json"] = emit.catalogue(f"libopapi_{library}.so", mine, own_hosts)
     files[output / "exports.map"] = emit.exports([item.operator for item in derived], hosts)
     files[output / "rules/pages.json"] = emit.data(derived, hosts)
+    files[output / "rules/cases.json"] = emit.cases(derived)
     lists = [source_list(library, sources[library]) for library in LIBRARIES]
     files[output / "sources.cmake"] = "".join(lists)
     for file, text in files.items():

@@ -163,7 +163,7 @@ def catalogue(library: str, derived: list[Derived], hosts: list[HostFunction]) -
     for (tail, status, sentence, origin, why, where, always), functions in shared.items():
         names = functions[0] if len(functions) == 1 else "{" + ",".join(functions) + "}"
         rules.append({"id": f"{names}/{tail}", "status": status, "sentence": sentence, "source": origin, "where": where,
-                      "why": why, "always": always})  # fmt: skip
+                      **({"why": why} if why else {}), **({"always": True} if always else {})})  # fmt: skip
     choices = [
         {"id": f"{source.function}/{choice['about']}", "sentence": choice["sentence"], "where": source.page}
         for source in [*(item.operator for item in derived), *hosts]
@@ -177,8 +177,19 @@ def _plain(words: tuple[str, ...]) -> tuple[str, ...]:
     return words[:-2] if words[-2:] == ("or", "[1]") else words
 
 
+def _refusals(item: Derived) -> list[tuple[int, str, list[str]]]:
+    """Status, sentence and the parameters that are refused with them, without what only a program in C can do."""
+    subjects: dict[tuple[int, str], list[str]] = {}
+    for rule in item.rules:
+        if rule.kind not in ("phase", "handle", "null", "view") and rule.source != "cannot-check":
+            told = subjects.setdefault((rule.status, rule.sentence), [])
+            if rule.subject not in told:
+                told.append(rule.subject)
+    return [(*what, told) for what, told in sorted(subjects.items())]
+
+
 def data(derived: list[Derived], hosts: list[HostFunction]) -> str:
-    """What Python uses of the pages: the NumPy layer, the tests' cases, the tables of functions."""
+    """What Python uses of the pages: the NumPy layer, the tests' calls, the tables of functions."""
     entries = {}
     for item in derived:
         operator = item.operator
@@ -197,10 +208,8 @@ def data(derived: list[Derived], hosts: list[HostFunction]) -> str:
             ],
             "dtypes": {name: {product: per[product] for product in PRODUCTS} for name, per in operator.dtypes.items()},
             "checks": [[check.kind, *_plain(check.words)] if not check.table else [check.kind] for check in operator.checks],
-            "rules": [
-                {key: value for key, value in vars(rule).items() if value not in (None, "", -1) and value is not False}
-                for rule in item.rules
-            ],
+            "refusals": _refusals(item),
+            "private": [rule.subject for rule in item.rules if rule.tail == f"{rule.subject}/private"],
             "computes": operator.computes,
             "result": operator.result,
             "shapes": operator.shapes,
@@ -210,4 +219,22 @@ def data(derived: list[Derived], hosts: list[HostFunction]) -> str:
         }
     content = {"products": PRODUCTS, "dtypes": DTYPES, "operators": entries,
                "hosts": [{"function": host.function, "header": host.header, "library": host.library} for host in hosts]}
+    return json.dumps(content, ensure_ascii=False, indent=0)
+
+
+def _is_unsaid(value) -> bool:
+    return value in (None, "", -1) or value is False
+
+
+# Of a rule, what its cases need beside what the catalogue says.
+CASE = ("tail", "kind", "subject", "check", "breaks", "legal", "env", "source", "always")
+
+
+def cases(derived: list[Derived]) -> str:
+    """The rules of each operator, for the calls that break them and their nearest legal ones."""
+    content = {
+        item.operator.name: [{key: value for key in CASE if not _is_unsaid(value := getattr(rule, key))}
+                             for rule in item.rules]
+        for item in derived
+    }  # fmt: skip
     return json.dumps(content, ensure_ascii=False, indent=0)

@@ -5,17 +5,15 @@ import json
 import pytest
 
 from tests.kit.support import assert_error_of_use, understudy, understudy_json
-from understudy import paths, toml
+from understudy import paths
 from understudy.kit import names, sdk
 
 
 def entries(kind):
     """Of the files themselves, not by the catalogue's reader."""
     rules = paths.sdk() / "rules"
-    for path in [*rules.rglob("rules.toml"), *rules.rglob("rules.json")]:
-        text = path.read_text(encoding="utf-8")
-        content = toml.loads(text) if path.suffix == ".toml" else json.loads(text)
-        yield from content.get(kind, [])
+    for path in rules.rglob("rules.json"):
+        yield from json.loads(path.read_text(encoding="utf-8")).get(kind, [])
 
 
 @pytest.fixture(scope="module")

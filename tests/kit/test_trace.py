@@ -287,13 +287,22 @@ def test_a_temporary_folder_with_a_space(tmp_path):
 
 
 def test_the_tracing_library_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    header, kept = tmp_path / "sdk/ascend/include/one.h", tmp_path / "cache/understudy"
+    header.parent.mkdir(parents=True)
+    header.write_text("int one(void);")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept.parent))
+    monkeypatch.setenv("UNDERSTUDY_SDK", str(tmp_path / "sdk"))
     monkeypatch.setattr(interposer, "source", lambda: "int traced;")
     made = [interposer.build(tmp_path / "none").stat().st_mtime_ns for _ in range(2)]
-    assert made[0] == made[1] and len(list((tmp_path / "understudy").iterdir())) == 1
-    monkeypatch.setattr(interposer, "source", lambda: "int traced_otherwise;")
+    assert made[0] == made[1] and len(list(kept.iterdir())) == 1
+    header.write_text("int two(void);")
     interposer.build(tmp_path / "none")
-    assert len(list((tmp_path / "understudy").iterdir())) == 2, "of another version"
+    assert len(list(kept.iterdir())) == 2, "of other headers"
+    library = tmp_path / "sdk/maca/lib/libmcdnn.so"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    interposer.build(tmp_path / "none")
+    assert len(list(kept.iterdir())) == 3, "of another library"
 
 
 def test_a_program_of_another_architecture(tmp_path):

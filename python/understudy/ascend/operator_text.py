@@ -84,7 +84,7 @@ def is_absent(entry: dict, parameter: dict) -> bool:
 def private_format(entry: dict, parameter: dict) -> str:
     """The private format that the operator takes this tensor in only: its page has a rule for it, and its example says which,
     or it is FRACTAL_NZ. Empty: there is none."""
-    if not any(rule["tail"] == f"{parameter['name']}/private" for rule in entry["rules"]):
+    if parameter["name"] not in entry["private"]:
         return ""
     return (entry.get("example") or {}).get(parameter["name"], "").partition(":")[2] or "FRACTAL_NZ"
 
@@ -153,17 +153,6 @@ def _result_line(entry: dict, parameter: dict) -> str:
     return f"    {name}: {shape}{f'; {types}' if types else ''}"
 
 
-def _statuses(entry: dict) -> list[str]:
-    """Status by status what is refused, without what only a program in C can do."""
-    subjects: dict[tuple[int, str], list[str]] = {}
-    for rule in entry["rules"]:
-        if rule["kind"] not in ("phase", "handle", "null", "view") and rule["source"] != "cannot-check":
-            told = subjects.setdefault((rule["status"], rule["sentence"]), [])
-            if rule["subject"] not in told:
-                told.append(rule["subject"])
-    return [f"    {status}: {', '.join(told)}: {sentence}" for (status, sentence), told in sorted(subjects.items())]
-
-
 def docstring(entry: dict) -> str:
     """Formula, parameters, results, statuses and source."""
     lines = [f"{entry['function']}: {entry['meaning'] or entry['description']}", ""]
@@ -171,7 +160,7 @@ def docstring(entry: dict) -> str:
     lines += ["    out_dtype: of the result; by default what the page gives"]
     lines += ["    out_shape: of the result"] * takes_shape(entry) + ["", "Returns"]
     lines += [_result_line(entry, parameter) for parameter in results(entry)]
-    refused = _statuses(entry)
+    refused = [f"    {status}: {', '.join(told)}: {sentence}" for status, sentence, told in entry["refusals"]]
     if refused:
         lines += ["", "Raises StatusError with"] + refused
     return "\n".join([*lines, "", f"Source: {entry['page']}."])

@@ -1,18 +1,18 @@
-"""The rule catalogue: what every library refuses and chooses, from the SDK's files rules.toml (written) and rules.json (made)."""
+"""The rule catalogue: what every library refuses and chooses, from the SDK's files rules.json."""
 
 import functools
 import json
 import pathlib
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from understudy import paths, toml
+from understudy import paths
 
 SOURCES = ("page", "sheet", "choice", "cannot-check")
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A refusal. `id` is "function/parameter/rule", `status` the vendor's."""
 
     id: str
@@ -29,8 +29,7 @@ class Rule:
         return self.id.partition("/")[0]
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """Behaviour that refuses nothing, taken where the vendor's is unknown."""
 
     id: str
@@ -45,26 +44,32 @@ class Choice:
 
 def expand_braces(text: str) -> list[str]:
     """"a/{b,c}" -> ["a/b", "a/c"]; several groups multiply."""
-    group = re.search(r"\{([^{}]*)\}", text)
-    if group is None:
+    if "{" not in text:
         return [text]
+    group = re.search(r"\{([^{}]*)\}", text)
     head, tail = text[: group.start()], text[group.end() :]
     return [whole for part in group[1].split(",") for whole in expand_braces(head + part + tail)]
 
 
 def files() -> list[pathlib.Path]:
-    return sorted((paths.sdk() / "rules").rglob("rules.*"))
+    return sorted((paths.sdk() / "rules").rglob("rules.json"))
 
 
 @functools.cache
 def contents() -> dict[pathlib.Path, dict]:
     """What each catalogue says: "library", and lists of "rule" and "choice"."""
-    readers = {".toml": toml.loads, ".json": json.loads}
-    return {file: readers[file.suffix](file.read_text("utf-8")) for file in files()}
+    return {file: json.loads(file.read_text("utf-8")) for file in files()}
 
 
 def stack_of(file: pathlib.Path) -> str:
     return file.relative_to(paths.sdk() / "rules").parts[0]
+
+
+def _rules_of(library: str, entry: dict) -> Iterator[Rule]:
+    said = (entry["status"], entry["sentence"], entry["source"], entry["where"], entry.get("why", ""), library,
+            entry.get("always", False))  # fmt: skip
+    for rule_id in expand_braces(entry["id"]):
+        yield Rule(rule_id, *said)
 
 
 @functools.cache
@@ -73,19 +78,18 @@ def rules() -> dict[str, Rule]:
     found: dict[str, Rule] = {}
     for file, content in contents().items():
         for entry in content.get("rule", []):
-            for rule_id in expand_braces(entry["id"]):
-                if rule_id in found:
-                    raise ValueError(f"{file}: {rule_id} is listed twice")
-                found[rule_id] = Rule(rule_id, entry["status"], entry["sentence"], entry["source"], entry["where"],
-                                      entry.get("why", ""), content["library"],
-                                      entry.get("always", False))  # fmt: skip
+            for rule in _rules_of(content["library"], entry):
+                if rule.id in found:
+                    raise ValueError(f"{file}: {rule.id} is listed twice")
+                found[rule.id] = rule
     return found
 
 
 @functools.cache
 def refused_functions() -> dict[str, Rule]:
     """The functions that are declared and exported, but refuse whatever they are given; of an operator both."""
-    found = {rule.function: rule for rule in rules().values() if rule.always}
+    found = {rule.function: rule for content in contents().values() for entry in content.get("rule", [])
+             if entry.get("always") for rule in _rules_of(content["library"], entry)}
     return found | {f"{name}GetWorkspaceSize": rule for name, rule in found.items() if name.startswith("aclnn")}
 
 

@@ -15,6 +15,7 @@ from understudy import toolchain
 from understudy.errors import UsageError
 from understudy.kit import sdk
 from understudy.kit.prototypes import SCALING_FACTORS, Parameter, Prototype, is_half, prototypes
+from understudy.paths import STACKS
 
 # Array parameters and the parameter that counts them; a number is a fixed count of elements.
 ARRAY_COUNTS = {
@@ -278,7 +279,7 @@ PASSES_ON void *dlsym(void *library, const char *name)
 def source() -> str:
     spelling = Spelling()
     wrappers = [wrapper(prototype, spelling) for prototype in prototypes().values()]
-    names = ", ".join(f'"{name}"' for name in sdk.libraries())
+    names = ", ".join(f'"{name}"' for name in sdk.library_files())
     table = ",\n".join(f'    {{"{name}", (void *){name}, &real_{name}}}' for name in sorted(prototypes()))
     return "\n\n".join([INCLUDES, f"static const char *const libraries[] = {{{names}}};", PRELUDE,
                         *spelling.structures.values(), *wrappers,
@@ -286,17 +287,28 @@ def source() -> str:
                         f"static const Wrapper wrappers[] = {{\n{table}\n}};", LOOK_UP]) + "\n"  # fmt: skip
 
 
+def fingerprint() -> str:
+    """Of all that the source is made from: to make it takes many times as long."""
+    package = pathlib.Path(__file__).parents[1]
+    made_by = [package / "kit" / f"{name}.py" for name in ("interposer", "prototypes", "surface")]
+    bindings = [package / f"_{stack}_cffi.py" for stack in STACKS]
+    headers = [file for stack in STACKS.values() for file in sorted((stack.root / "include").rglob("*.h"))]
+    digest = hashlib.sha256(" ".join(sdk.library_files()).encode())
+    for file in [*made_by, *bindings, *headers]:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def build(folder: pathlib.Path) -> pathlib.Path:
     """The compiled library. Kept between runs where the user's caches are, else made in the folder, whose name LD_PRELOAD
     can hold."""
-    text = source()
     kept = toolchain.cache_folder()
     if kept is None:
-        return _compile(text, folder)
-    library = kept / f"libunderstudy-calls-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
+        return _compile(source(), folder)
+    library = kept / f"libunderstudy-calls-{fingerprint()}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=kept, prefix="interposer-") as name:
-            os.replace(_compile(text, pathlib.Path(name)), library)
+            os.replace(_compile(source(), pathlib.Path(name)), library)
     if not UNLOADABLE.search(str(library)):
         return library
     link = folder / "interposer.so"

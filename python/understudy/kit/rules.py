@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import importlib
 import json
@@ -81,9 +80,9 @@ def totals(rules, choices) -> list[dict]:
 
 def as_json(rules, choices) -> str:
     return json.dumps({
-        "rules": [{**dataclasses.asdict(rule), "status_name": status_name(rule),
+        "rules": [{**rule._asdict(), "status_name": status_name(rule),
                    "tested": rule.source != "cannot-check"} for rule in rules],
-        "choices": [dataclasses.asdict(choice) for choice in choices],
+        "choices": [choice._asdict() for choice in choices],
         "totals": totals(rules, choices),
     }, indent=1)  # fmt: skip
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import functools
 
 from understudy.kit import elf
-from understudy.paths import STACKS
+from understudy.paths import STACKS, Stack
+
+
+def library_files() -> dict[str, Stack]:
+    """Every vendor-named library by its file name."""
+    return {file.name: stack for stack in STACKS.values() for file in sorted(stack.library_path.glob("lib*.so"))}
 
 
 @functools.cache
 def libraries() -> dict[str, tuple[str, elf.Facts]]:
     """Stack and facts of every vendor-named library by its file name."""
-    return {file.name: (stack.name, elf.read(file))
-            for stack in STACKS.values() for file in sorted(stack.library_path.glob("lib*.so"))}  # fmt: skip
+    return {name: (stack.name, elf.read(stack.library_path / name)) for name, stack in library_files().items()}
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Operators as the pages describe them: a legal call of each, and for each rule the change that breaks just it.
 
-Uses the vendor's public ABI and the data of the pages (rules/ascend/pages.json of the SDK).
+Uses the vendor's public ABI and the data of the pages (rules/ascend/pages.json and cases.json of the SDK).
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ DTYPE_CODES = {"C32": 33, "STRING": 13, "HF8": 34}
 
 @functools.cache
 def operators() -> dict[str, dict]:
-    return json.loads((paths.sdk() / "rules/ascend/pages.json").read_text())["operators"]
+    folder = paths.sdk() / "rules/ascend"
+    entries, rules = (json.loads((folder / name).read_text()) for name in ("pages.json", "cases.json"))
+    return {name: {**entry, "rules": rules[name]} for name, entry in entries["operators"].items()}
 
 
 def planned() -> list[str]:
