@@ -12,8 +12,9 @@ from understudy.kit.collection import cases_are_no_garbage
 
 
 def pytest_xdist_auto_num_workers(config):
-    """A worker per processor that this process may use: tests are bound by processor time."""
-    return len(os.sched_getaffinity(0))
+    """A worker per processor that this process may use: tests are bound by processor time. A run that a test starts is one
+    process, since its worker has one processor."""
+    return 0 if "PYTEST_XDIST_WORKER" in os.environ else len(os.sched_getaffinity(0))
 
 
 def pytest_configure(config):

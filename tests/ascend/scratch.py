@@ -1,4 +1,4 @@
-"""Calls whose kernels do not get the scratch memory that they need. Each is made in a process of its own.
+"""Calls whose kernels do not get the scratch memory that they need. They are made in child processes, which they may end.
 
 Run as a program, it is given "expanded", "failing" or "apart" and operators, and prints JSON: how many calls were made, and what
 is wrong with others.
@@ -17,6 +17,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 from understudy.ascend import ffi, lib
 
@@ -26,22 +27,39 @@ from tests.conformance.ascend import pages
 NO_MEMORY = 207001
 
 
+def work_and_end(works: list[Callable[[], object]], told: int) -> NoReturn:
+    """Tells what each returns in a line of JSON."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        for work in works:
+            os.write(told, json.dumps(work()).encode() + b"\n")
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def in_children(works: list[Callable[[], object]]) -> Iterator[tuple[int, object]]:
+    """Forks, as a process may that has not used a device yet, and again behind one that ends the child. Of each: 0 and what it
+    returned, or how the child ended and None."""
+    while works:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            work_and_end(works, writing)
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            said = [json.loads(line) for line in pipe]
+        end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        yield from ((0, value) for value in said)
+        if end != 0:
+            yield end, None
+        works = works[len(said) + (end != 0) :]
+
+
 def in_a_child(work: Callable[[], object]) -> tuple[int, object]:
-    """Forks, as a process may that has not used a device yet. How the child ended, and what `work` returned."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        try:
-            os.write(writing, json.dumps(work()).encode())
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        said = pipe.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), json.loads(said) if said else None
+    (outcome,) = in_children([work])
+    return outcome
 
 
 def submit(entry: dict, values: dict) -> bool:
@@ -57,7 +75,7 @@ def submit(entry: dict, values: dict) -> bool:
 
 ELEMENTS = 2**62  # of the largest tensor: the bytes of any type of four bytes and more, in 64 bits, are none
 MEMORY = 2**31  # bytes that a process may take
-SECONDS = 0.03  # of the processor: memory is taken at the beginning of a kernel; the loops behind it never end
+SECONDS = 0.02  # of the processor: memory is taken at the beginning of a kernel; the loops behind it never end
 
 
 @dataclasses.dataclass
@@ -107,19 +125,21 @@ def call_expanded(entry: dict, size: int) -> bool:
         values = pages.values_of(entry, with_size(pages.legal(entry), size, attributes))
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
-            accepted = submit(entry, values)
+            if submit(entry, values):
+                lib.aclrtSynchronizeStream(ffi.NULL)
+                return True
         except OverflowError:  # an attribute of fewer than 64 bits
-            continue
-        if accepted:
-            lib.aclrtSynchronizeStream(ffi.NULL)
-            return True
+            pass
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
     return False
 
 
 def expanded(entry: dict) -> Iterator[str | None]:
     """Of each call: None, or what is wrong."""
-    for size in sorted({size for tensor in tensors(pages.legal(entry)) for size in tensor.shape if size > 0}):
-        end, made = in_a_child(lambda size=size: call_expanded(entry, size))
+    sizes = sorted({size for tensor in tensors(pages.legal(entry)) for size in tensor.shape if size > 0})
+    outcomes = in_children([lambda size=size: call_expanded(entry, size) for size in sizes])
+    for size, (end, made) in zip(sizes, outcomes):
         if made or end == -signal.SIGPROF:
             yield None
         elif end != 0:

@@ -10,8 +10,8 @@ from tests.conformance.harness import run_isolated
 FILES = ["test_acl_stream.py", "test_acl_event.py", "test_acl_callback.py"]
 
 
-@pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("mode", ["inline", "deferred"])
-def test_mode(mode, file):
-    path = pathlib.Path(__file__).with_name(file)
-    run_isolated([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)], {"UNDERSTUDY_STREAM": mode})
+def test_mode(mode):
+    files = [pathlib.Path(__file__).with_name(file) for file in FILES]
+    run_isolated([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, files)],
+                 {"UNDERSTUDY_STREAM": mode})

@@ -11,7 +11,7 @@ from tests.conformance.ascend import pages
 from tests.conformance.harness import run_isolated
 from understudy import toml
 
-GROUPS = 16
+GROUPS = 8
 
 
 def maps() -> set[str]:

@@ -704,7 +704,7 @@ def test_results_do_not_depend_on_the_number_of_threads_or_the_level():
 @pytest.mark.parametrize("most", ["off", "avx512"])
 def test_16_bit_types_without_amx(most):
     """Where the processor has AMX or multiplies bfloat16, 16-bit products go another way than elsewhere."""
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0",
+    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
                           *(f"{__file__}::{name}"
                             for name in ("test_types", "test_error_of_tiles_is_bounded",
                                          "test_16_bit_integers_stay_exact",

@@ -382,7 +382,7 @@ def test_the_same_bits_for_any_number_of_threads():
 
 
 def run_again(tests, environment, *options):
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", *options,
+    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options,
                           *(f"{__file__}::{name}" for name in tests)],
                          env=os.environ | environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout
