@@ -199,7 +199,9 @@ static bool reserve_region(const Ranges *ranges, size_t span, Region *region)
 {
     const RangeProfile *profile = &ranges->profile;
     *region = (Region){.span = span};
-    region->owners = calloc(span / ranges->granule, sizeof *region->owners);
+    /* Most of them are never looked at; calloc would clear megabytes wherever the heap has room for them. */
+    const size_t owners = span / ranges->granule * sizeof *region->owners;
+    region->owners = reserve(owners, PROT_READ | PROT_WRITE);
     if (region->owners != NULL) {
         bool memory = profile->view == REGION_MEMORY || profile->view == REGION_TWICE;
         region->base = reserve_aligned(span, memory, profile->large_pages);
@@ -216,8 +218,8 @@ static bool reserve_region(const Ranges *ranges, size_t span, Region *region)
             region->base = 0;
         }
     }
-    if (region->base == 0) {
-        free(region->owners);
+    if (region->base == 0 && region->owners != NULL) {
+        munmap(region->owners, owners);
     }
     return region->base != 0;
 }
