@@ -30,17 +30,22 @@ static unsigned amd_family(void)
     return 0;
 }
 
-enum { ZEN_4 = 0x19, ZEN_5 = 0x1a };
+enum { ZEN_3_AND_4 = 0x19, ZEN_5 = 0x1a };
 
-static bool finds_rows(void)
+/* AVX-512 tells one from the other. */
+static bool is_zen_3(void)
 {
-    const unsigned family = amd_family();
-    return family != 0 && family <= ZEN_4;
+    return amd_family() == ZEN_3_AND_4 && !us_has_long_registers();
+}
+
+static bool is_zen_4(void)
+{
+    return amd_family() == ZEN_3_AND_4 && us_has_long_registers();
 }
 
 static bool divides_fast(void)
 {
-    return amd_family() >= ZEN_5;
+    return amd_family() >= ZEN_5 || is_zen_3();
 }
 
 /* What is looked up once. known: 2: yes; 1: no; 0: not looked up yet. */
@@ -57,7 +62,7 @@ static bool is_known_to(_Atomic int *known, bool (*look_up)(void))
 int64_t us_fetch_ahead(int64_t bytes)
 {
     static _Atomic int known;
-    return is_known_to(&known, finds_rows) ? 0 : bytes;
+    return is_known_to(&known, is_zen_4) ? 0 : bytes;
 }
 
 bool us_divides_fast(void)

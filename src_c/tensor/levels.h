@@ -35,8 +35,9 @@
 #endif
 
 /* How many bytes after those that it reads a loop along rows asks for memory: `bytes`, or 0 on processors that find rows by
- * themselves. AMD's up to Zen 4 read sums of float32 1.6 times, gradients of softmax 1.2 times as fast when nobody asks beside
- * them; servers of Intel gain as much by it, and Zen 5 reads maxima of short rows 1.3 to 1.5 times as fast. */
+ * themselves. AMD's Zen 4 reads sums of float32 1.6 times, gradients of softmax 1.2 times as fast when nobody asks beside it;
+ * servers of Intel gain as much by it, Zen 5 reads maxima of short rows 1.3 to 1.5 times, Zen 3 sums of float16 1.5 times as
+ * fast. */
 int64_t us_fetch_ahead(int64_t bytes);
 
 /* Whether a loop down columns asks for the long parts of rows that it reads next: AMD's processors (Zen 4) take up to 1.4 times
@@ -44,7 +45,7 @@ int64_t us_fetch_ahead(int64_t bytes);
 bool us_fetches_columns(void);
 
 /* Whether vectors are divided faster than multiplied with an inverse that is corrected twice: Zen 5 divides 16 floats in 2.5
- * cycles and quantises 1.5 times as fast so; those of Intel take 8 to 16 cycles. */
+ * cycles and quantises 1.5 times as fast so; Zen 3 takes 7 and quantises 1.3 times as fast; those of Intel take 8 to 16. */
 bool us_divides_fast(void);
 
 /* Whether the processor has AVX-512's 32 registers of 64 bytes, whichever level is in use: for a choice of ways whose sums are
