@@ -170,7 +170,7 @@ def entry(operator, prefix: str, space: str) -> str:
              else p.name for p in operator.parameters if p.role not in NOT_ARGUMENTS]  # fmt: skip
     for letter, types in operator.types.items():
         given.append(f"DTYPE_{ft_manual.DTYPES[ft_manual.PREFIX_OF_C_TYPE[types.get(prefix, ft_manual.C_TYPES[prefix])]]}")
-    call = wrapped(f"run(&call, &({camel(operator.calls)}){{{', '.join(given)}}});", "        ")
+    call = wrapped(f"run_{operator.key}(&call, &({camel(operator.calls)}){{{', '.join(given)}}});", "        ")
     unread = "".join(f"    (void){p.name};\n" for p in operator.parameters if p.role == "private" and space == "p")
     return f"{prototype(operator, prefix, space)}\n{{\n    FT_CALL call = {begin};\n{unread}    {call}\n}}\n"
 
@@ -178,7 +178,7 @@ def entry(operator, prefix: str, space: str) -> str:
 def entries(operator) -> str:
     name = camel(operator.calls)
     lines = "\n    ".join(line.replace("\n", "\n    ") for line in checks(operator))
-    run = (f"static void run(FtCall *call, const {name} *a)\n{{\n    {lines}\n    if (ft_ok(call)) {{\n"
+    run = (f"static void run_{operator.key}(FtCall *call, const {name} *a)\n{{\n    {lines}\n    if (ft_ok(call)) {{\n"
            f"        ft_op_{operator.calls}(call, a);\n    }}\n}}\n")  # fmt: skip
     functions = "\n".join(entry(operator, *function) for function in operator.functions())
     return f'#include "{operator.header}"\n#include "ftdsp/manual.h"\n\n{run}\n{functions}'
