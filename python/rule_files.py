@@ -6,12 +6,14 @@ reading TOML takes twenty times as long.
 
 import json
 import pathlib
+import shutil
 import sys
 
 from understudy import toml
 
 
 def main(sources: pathlib.Path, folder: pathlib.Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
     for file in sources.rglob("rules.toml"):
         made = (folder / file.relative_to(sources)).with_suffix(".json")
         made.parent.mkdir(parents=True, exist_ok=True)

@@ -132,9 +132,11 @@ class Memory:
             ok(lib.aclrtMalloc(made, size, lib.ACL_MEM_MALLOC_HUGE_FIRST))
             self.address = made[0]
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | numpy.ndarray) -> None:
+        """Bytes, or a packed array's."""
         if self.size > 0:
-            ok(lib.aclrtMemcpy(self.address, self.size, ffi.from_buffer(data), len(data), lib.ACL_MEMCPY_HOST_TO_DEVICE))
+            given = ffi.from_buffer(data)
+            ok(lib.aclrtMemcpy(self.address, self.size, given, len(given), lib.ACL_MEMCPY_HOST_TO_DEVICE))
 
     def read(self) -> bytes:
         data = bytearray(self.size)
@@ -170,7 +172,7 @@ class Tensor:
         self.count = stored.size
         self.memory = Memory(0 if without_memory else stored.nbytes)
         if not without_memory:
-            self.memory.write(stored.tobytes())
+            self.memory.write(numpy.ascontiguousarray(stored))
         self.handle = lib.aclCreateTensor(
             ffi.new("int64_t[]", list(self.shape)), len(self.shape), kind.code if code is None else code,
             ffi.new("int64_t[]", list(self.strides)), offset, lib.ACL_FORMAT_ND if format is None else format,

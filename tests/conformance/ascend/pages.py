@@ -134,14 +134,20 @@ class Shaped:
 SPEC = re.compile(r"(\w+)\[([\d, ]*)\](?:<(\d+))?(?:=(\d+))?(\^T)?(?:@\[([\d, ]*)\])?(?::([A-Z0-9_]+))?")
 
 
-def shaped(text: str) -> Shaped:
-    """"F32[2,3]", "I64[4]<3" (values below 3), "I64[4]=3" (all are 3), "F32[2,3]^T" (transposed: its columns lie side by side), "F16[2,3]@[1,1,16,16]"
-    (ACL_FORMAT_FRACTAL_NZ with this storage shape), "F32[2,3,4,5]:NHWC" (of that format, behind a storage shape too)."""
+@functools.lru_cache(maxsize=1024)
+def _spec(text: str) -> dict:
     match = SPEC.fullmatch(text)
     assert match, text
     shape, storage = (tuple(int(size) for size in sizes.split(",") if size.strip()) for sizes in (match[2], match[6] or ""))
-    return Shaped(match[1], shape, int(match[3]) if match[3] else None, turned=match[5] is not None, storage=storage or None,
-                  format=match[7], every=int(match[4]) if match[4] else None)  # fmt: skip
+    return {"dtype": match[1], "shape": shape, "below": int(match[3]) if match[3] else None,
+            "every": int(match[4]) if match[4] else None, "turned": match[5] is not None, "storage": storage or None,
+            "format": match[7]}  # fmt: skip
+
+
+def shaped(text: str) -> Shaped:
+    """"F32[2,3]", "I64[4]<3" (values below 3), "I64[4]=3" (all are 3), "F32[2,3]^T" (transposed: its columns lie side by side), "F16[2,3]@[1,1,16,16]"
+    (ACL_FORMAT_FRACTAL_NZ with this storage shape), "F32[2,3,4,5]:NHWC" (of that format, behind a storage shape too)."""
+    return Shaped(**_spec(text))
 
 
 def preferred(types: list[str]) -> str:
