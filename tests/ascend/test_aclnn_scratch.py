@@ -41,7 +41,7 @@ def run(kind: str, operators: list[str], least: int, **env) -> None:
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_sizes_of_which_few_elements_are_stored(group):
     """Of 2^62 elements, as far as an operator takes them."""
-    run("expanded", names()[group::GROUPS], least=20)
+    run("expanded", names()[group::GROUPS], least=40)
 
 
 def failing_allocation() -> str:
@@ -55,7 +55,7 @@ def failing_allocation() -> str:
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_allocations_that_fail(group):
     """The first one of a legal call, then the second one, until there is none; what is given back as a result is right."""
-    run("failing", names()[group::GROUPS], least=10, LD_PRELOAD=failing_allocation())
+    run("failing", names()[group::GROUPS], least=20, LD_PRELOAD=failing_allocation())
 
 
 def test_copies_of_images_that_get_no_memory():
