@@ -1,5 +1,5 @@
 """Makes the rule catalogues of the SDK from those beside the sources, as JSON: every command reads them when it starts, and
-reading TOML takes twenty times as long.
+reading TOML takes forty times as long.
 
     python -m rule_files SOURCES FOLDER    with python/ on PYTHONPATH; a catalogue is in FOLDER as it is in SOURCES
 """
