@@ -150,7 +150,7 @@ def test_rank_updates_of_triangles(letter, uplo):
 
 
 @pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize("uplo, trans, diag", itertools.product([LOWER, UPPER], [N, T, C], [0, 1]))
+@pytest.mark.parametrize("uplo, trans, diag", [*itertools.product([LOWER, UPPER], [N, T, C], [0, 1])])
 def test_triangular_matrices_and_vectors(letter, uplo, trans, diag):
     n, dtype = SIZE, LETTERS[letter]
     a = matrix(letter, n, n, 1)
@@ -173,7 +173,7 @@ def test_triangular_matrices_and_vectors(letter, uplo, trans, diag):
 
 
 @pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize("transa, transb", itertools.product([N, T, C], repeat=2))
+@pytest.mark.parametrize("transa, transb", [*itertools.product([N, T, C], repeat=2)])
 def test_gemm(letter, transa, transb):
     m, n, k, dtype = 5, 7, 6, LETTERS[letter]
     a = matrix(letter, *((m, k) if transa == N else (k, m)), 1)
@@ -371,7 +371,7 @@ def test_worked_products():
 
 
 @pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize("side, uplo", itertools.product([LEFT, RIGHT], [LOWER, UPPER]))
+@pytest.mark.parametrize("side, uplo", [*itertools.product([LEFT, RIGHT], [LOWER, UPPER])])
 def test_symm(letter, side, uplo):
     m, n, dtype = 5, 7, LETTERS[letter]
     order = m if side == LEFT else n
@@ -423,7 +423,7 @@ def test_products_that_give_a_triangle(letter, uplo):
 
 
 @pytest.mark.parametrize("letter", LETTERS)
-@pytest.mark.parametrize("side, uplo, trans, diag", itertools.product([LEFT, RIGHT], [LOWER, UPPER], [N, T, C], [0, 1]))
+@pytest.mark.parametrize("side, uplo, trans, diag", [*itertools.product([LEFT, RIGHT], [LOWER, UPPER], [N, T, C], [0, 1])])
 def test_triangular_matrices(letter, side, uplo, trans, diag):
     m, n, dtype = 5, 4, LETTERS[letter]
     order = m if side == LEFT else n

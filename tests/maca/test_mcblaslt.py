@@ -43,7 +43,7 @@ def multiply(a, b, c, result="float32", alpha=1.0, beta=0.0, orders=(COL, COL, C
     return out
 
 
-@pytest.mark.parametrize("orders", itertools.product([COL, ROW], repeat=3))
+@pytest.mark.parametrize("orders", [*itertools.product([COL, ROW], repeat=3)])
 @pytest.mark.parametrize("dtype, transa, transb", [("float32", N, T), ("float64", T, N), ("complex64", C, T)])
 def test_layouts(orders, dtype, transa, transb):
     m, n, k = 5, 7, 6
