@@ -40,8 +40,8 @@
  * fast. */
 int64_t us_fetch_ahead(int64_t bytes);
 
-/* Whether a loop down columns asks for the long parts of rows that it reads next: AMD's processors (Zen 4) take up to 1.4 times
- * as long without, those of Intel longer with it. */
+/* Whether a loop down columns asks for the long parts of rows that it reads next: AMD's processors take longer without, Zen 3 up
+ * to 1.2 times and Zen 4 up to 1.4 times as long, those of Intel with it. */
 bool us_fetches_columns(void);
 
 /* Whether vectors are divided faster than multiplied with an inverse that is corrected twice: Zen 5 divides 16 floats in 2.5

@@ -1,11 +1,10 @@
 """The tests of streams, events and callbacks again, with work done at submit and with work held back."""
 
 import pathlib
-import sys
 
 import pytest
 
-from tests.conformance.harness import run_isolated
+from tests.conformance.harness import run_tests
 
 FILES = ["test_acl_stream.py", "test_acl_event.py", "test_acl_callback.py"]
 
@@ -13,5 +12,4 @@ FILES = ["test_acl_stream.py", "test_acl_event.py", "test_acl_callback.py"]
 @pytest.mark.parametrize("mode", ["inline", "deferred"])
 def test_mode(mode):
     files = [pathlib.Path(__file__).with_name(file) for file in FILES]
-    run_isolated([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, files)],
-                 {"UNDERSTUDY_STREAM": mode})
+    run_tests(files, {"UNDERSTUDY_STREAM": mode})

@@ -16,7 +16,7 @@ import pathlib
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import pytest
 
@@ -126,6 +126,12 @@ def run_isolated(command: list[str], env: Mapping[str, str]) -> subprocess.Compl
 def run_python(source: str, env: Mapping[str, str]) -> str:
     """Runs Python source in a child process with extra variables; returns what it printed."""
     return run_isolated([sys.executable, "-c", source], env).stdout
+
+
+def run_tests(tests: Iterable[str | pathlib.Path], env: Mapping[str, str], *options: str) -> None:
+    """Runs tests again, each a file or `file::test`, in a child process with extra variables: there are some, and all pass."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options, *map(str, tests)]
+    assert " passed" in run_isolated(command, env).stdout
 
 
 def _main(module: str, *rules: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests import native
 from tests.conformance.ftdsp.calls import (DDR, ELEMENT, At, Input, Invocation, Output, Table, Value, clear, compute,
                                            memory)
+from tests.conformance.harness import run_tests
 from understudy.ftdsp import last_error
 
 FLOATS = ("fp", "hp")
@@ -253,9 +254,7 @@ def test_no_number_of_threads_changes_a_bit_of_products():
 
 def test_products_without_a_blas():
     """The same tests, in a process that finds no CBLAS."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "(matrix or attention) and f"]
-    done = native.run(command, {"UNDERSTUDY_BLAS": "/nonexistent/libblas.so"})
-    assert done.returncode == 0 and " passed" in done.stdout, done.stdout
+    run_tests([__file__], {"UNDERSTUDY_BLAS": "/nonexistent/libblas.so"}, "-k", "(matrix or attention) and f")
 
 
 def test_int16_products_saturate():

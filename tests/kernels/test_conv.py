@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.conformance.convolution import data_model, forward_model, out_sizes, slope_model
+from tests.conformance.harness import run_tests
 from tests.tensor.internals import library, view
 
 ANY, PRODUCT, DIRECT, PLAIN, WINOGRAD = 0, 1, 2, 3, 4
@@ -704,10 +705,6 @@ def test_results_do_not_depend_on_the_number_of_threads_or_the_level():
 @pytest.mark.parametrize("most", ["off", "avx512"])
 def test_16_bit_types_without_amx(most):
     """Where the processor has AMX or multiplies bfloat16, 16-bit products go another way than elsewhere."""
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
-                          *(f"{__file__}::{name}"
-                            for name in ("test_types", "test_error_of_tiles_is_bounded",
-                                         "test_16_bit_integers_stay_exact",
-                                                       "test_16_bit_infinities_reach_what_sees_them"))],
-                         env={**os.environ, "UNDERSTUDY_BF16": most}, capture_output=True, text=True)  # fmt: skip
-    assert run.returncode == 0, run.stdout
+    names = ["test_types", "test_error_of_tiles_is_bounded", "test_16_bit_integers_stay_exact",
+             "test_16_bit_infinities_reach_what_sees_them"]  # fmt: skip
+    run_tests([f"{__file__}::{name}" for name in names], {"UNDERSTUDY_BF16": most})

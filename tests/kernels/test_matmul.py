@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.conformance.harness import run_tests
 from tests.tensor.internals import DTYPES as REAL_DTYPES
 from tests.tensor.internals import library
 
@@ -382,10 +383,7 @@ def test_the_same_bits_for_any_number_of_threads():
 
 
 def run_again(tests, environment, *options):
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options,
-                          *(f"{__file__}::{name}" for name in tests)],
-                         env=os.environ | environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout
+    run_tests([f"{__file__}::{name}" for name in tests], environment, *options)
 
 
 @pytest.mark.parametrize("most", ["off", "avx512"])

@@ -1,10 +1,8 @@
 """The tests of order, memory and errors in the stream modes that this process does not have."""
 
-import sys
-
 import pytest
 
-from tests.conformance.harness import run_isolated
+from tests.conformance.harness import run_tests
 
 FILES = ["test_runtime_order.py", "test_runtime_memory.py", "test_runtime_errors.py"]
 
@@ -12,4 +10,4 @@ FILES = ["test_runtime_order.py", "test_runtime_memory.py", "test_runtime_errors
 @pytest.mark.parametrize("mode", ["inline", "deferred"])
 def test_other_modes(mode):
     files = [f"tests/maca/{file}" for file in FILES]
-    run_isolated([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files], {"UNDERSTUDY_STREAM": mode})
+    run_tests(files, {"UNDERSTUDY_STREAM": mode})
