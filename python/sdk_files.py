@@ -75,7 +75,7 @@ foreach(_understudy_folder
 endforeach()
 foreach(_understudy_folder LIBRARIES)
   foreach(_understudy_kind EXE SHARED MODULE)
-    string(APPEND CMAKE_${_understudy_kind}_LINKER_FLAGS_INIT " \"-L${_understudy_root}/${_understudy_folder}\"")
+    string(APPEND CMAKE_${_understudy_kind}_LINKER_FLAGS_INIT " \\"-L${_understudy_root}/${_understudy_folder}\\"")
   endforeach()
   list(APPEND CMAKE_BUILD_RPATH "${_understudy_root}/${_understudy_folder}")
 endforeach()

@@ -7,7 +7,6 @@ import errno
 import importlib
 import io
 import os
-import shutil
 import sys
 
 from understudy import __version__, ft_run, toolchain
@@ -119,9 +118,7 @@ def compile_program(language: str, stacks, arguments: list[str]) -> None:
 def check_program(arguments: list[str]) -> None:
     if not arguments:
         raise UsageError("no program given")
-    if shutil.which(arguments[0]) is None:
-        reason = "not executable" if os.path.exists(arguments[0]) else "not found"
-        raise UsageError(f"program {arguments[0]!r} {reason}")
+    toolchain.check_program(arguments[0])
 
 
 def run_cores(options: argparse.Namespace, arguments: list[str]) -> int:

@@ -25,6 +25,12 @@ def chip_cores() -> int:
     return CORES_OF_CHIP.get(os.environ.get("UNDERSTUDY_FT_CHIP", ""), MOST_CORES)
 
 
+def cores_here() -> int:
+    """Cores that masks of this process name: of the chip, or as many as `ft-run` has started. Libraries read these settings once."""
+    started = os.environ.get("UNDERSTUDY_FT_CORES", "")
+    return min(chip_cores(), int(started)) if started.isdecimal() and int(started) > 1 else chip_cores()
+
+
 def core_environment(environment: dict[str, str], memory: int, core: int, cores: int) -> dict[str, str]:
     return {
         **environment,

@@ -13,6 +13,7 @@ from understudy._ftdsp_cffi import ffi
 from understudy.arrays import REDUCTIONS, as_array, code_of
 from understudy.binding import Binding
 from understudy.errors import StatusError
+from understudy.ft_run import cores_here
 
 _binding = Binding("ftdsp", ffi)
 
@@ -36,7 +37,8 @@ ELEMENTS = {  # what arrays a pointer parameter takes; complex numbers are pairs
 }  # fmt: skip
 TYPES = {ffi.typeof(name): names for name, names in ELEMENTS.items()}
 HALF, INT = ffi.typeof("half"), ffi.typeof("int")
-ALL_CORES = 0xFF  # bits beyond the chip's cores do nothing
+ALL_CORES = 0xFF  # bits beyond CORES do nothing
+CORES = cores_here()
 
 
 def _check() -> None:
@@ -80,14 +82,14 @@ def _takes(kind, array) -> bool:
 
 
 def _structure(members: dict, kind, position: int, made: list):
-    made.append(ffi.new(kind))
-    types = dict(kind.item.fields)
+    structure, types = ffi.new(kind), dict(kind.item.fields)
+    made.append(structure)
     for name, value in members.items():
         if name not in types:
             raise TypeError(f"argument {position}: {kind.item.cname} has no member {name}, but {', '.join(types)}")
         is_pointer = types[name].type.kind == "pointer"
-        setattr(made[-1], name, _pointer(value, types[name].type, position, made) if is_pointer else value)
-    return made[-1]
+        setattr(structure, name, _pointer(value, types[name].type, position, made) if is_pointer else value)
+    return structure
 
 
 def _pointer(value, kind, position: int, made: list):
@@ -189,8 +191,8 @@ def run(operator: str, *arguments, prefix: str | None = None, space: str = "s", 
     arguments = [_as_arrays(argument, copied) for argument in arguments]
     name = _name(operator, arguments, prefix, space)
     function, (kinds, mask_place) = getattr(lib, name), _kinds(name)
-    if mask_place is not None and not core_mask & ALL_CORES:
-        raise ValueError(f"core_mask {core_mask:#x} names no core: nothing would be computed")
+    if mask_place is not None and not core_mask & (1 << CORES) - 1:
+        raise ValueError(f"core_mask {core_mask:#x} names no core of {CORES}: nothing would be computed")
     if len(arguments) != len(kinds):
         raise TypeError(f"{name} takes {len(kinds)} arguments, {len(arguments)} were given")
     values, made = [], []

@@ -27,6 +27,15 @@ def compiler(language: str) -> list[str]:
     return command
 
 
+def check_program(program: str) -> None:
+    """Refuses what cannot be run by this name."""
+    if shutil.which(program) is None:
+        is_here = os.path.isfile(program) and os.access(program, os.X_OK)
+        reason = f"not found in PATH; here is ./{program}" if is_here else (
+            "not executable" if os.path.exists(program) else "not found")
+        raise UsageError(f"program {program!r} {reason}")
+
+
 def cache_folder() -> pathlib.Path | None:
     """A folder for what can be made again: $XDG_CACHE_HOME/understudy, else ~/.cache/understudy; None without one."""
     try:
@@ -77,9 +86,9 @@ def declaring_header(name: str, stacks: list[Stack]) -> str:
 def check_declarations(command: list[str], stacks: list[Stack]) -> None:
     """Refuses C programs that call functions of the stacks without a declaration: under the old rules of C they would
     pass a float as a double, and compute with garbage."""
-    if not any(argument.endswith(".c") for argument in command):
+    if not any(argument.endswith((".c", ".i")) or argument.startswith("-x") for argument in command):
         return
-    spoken = [argument for argument in command if argument != "-w"]
+    spoken = [argument for argument in command if argument != "-w" and not argument.startswith("-fdiagnostics-")]
     checked = subprocess.run([*spoken, "-fsyntax-only", "-Wimplicit-function-declaration"], capture_output=True, text=True,
                              errors="replace",  # lines of the source, whatever they are written in
                              stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})  # fmt: skip

@@ -34,6 +34,9 @@ static void read_checks(void)
         }
         enabled |= bit;
     }
+    if ((enabled & CHECK_REFUSALS) != 0) {
+        us_report_refusals_as_errors();
+    }
 }
 
 unsigned us_checks(void)
@@ -41,6 +44,12 @@ unsigned us_checks(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_checks);
     return enabled;
+}
+
+/* Before a call can be refused. */
+__attribute__((constructor)) static void read_at_load(void)
+{
+    us_checks();
 }
 
 static void tell(const char *check, const char *format, va_list arguments, const char *place)

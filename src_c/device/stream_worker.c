@@ -1,4 +1,5 @@
 /* What works on a stream's queue: the stream's worker, or a thread that waits for it and takes part. */
+#include "device/check.h"
 #include "device/order.h"
 
 #include "report/caller.h"
@@ -36,8 +37,9 @@ static void keep_fault(StreamState *stream, const Task *task, DeviceFault fault,
         us_context_stop(stream->public.context, fault, &told);
     }
     Place place = us_place(task->caller);
-    us_log(LOG_LEVEL_WARN, "device fault on stream %d: %s: %s%s%s", (int)stream->public.id, task->work.name, why->text,
-           place.text[0] != '\0' ? "; queued" : "", place.text);
+    const bool is_told = (us_checks() & (CHECK_MEMORY | CHECK_REFUSALS)) != 0;
+    us_log(is_told ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "device fault on stream %d: %s: %s%s%s", (int)stream->public.id,
+           task->work.name, why->text, place.text[0] != '\0' ? "; queued" : "", place.text);
 }
 
 /* Whether an earlier failure keeps the stream's tasks from running. */

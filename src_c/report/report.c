@@ -20,6 +20,7 @@ static LastError process_error;
 
 static RefusalListener *_Atomic listener;
 static _Atomic int64_t refusals = 0;
+static LogLevel refusal_level = LOG_LEVEL_WARN;
 
 __attribute__((constructor)) static void guard_lock(void)
 {
@@ -57,7 +58,12 @@ Call us_call_begin(const char *function)
         us_grace_enter();
     }
     current = (Origin){.function = function};
-    return (Call){.function = function, .status = 0, .refusal_level = LOG_LEVEL_WARN, .open = true};
+    return (Call){.function = function, .status = 0, .refusal_level = refusal_level, .open = true};
+}
+
+void us_report_refusals_as_errors(void)
+{
+    refusal_level = LOG_LEVEL_ERROR;
 }
 
 Call us_call_begin_void(const char *function)

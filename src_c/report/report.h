@@ -21,8 +21,9 @@ typedef struct Call {
     bool open; /* between begin and end: what handles name stays in memory (grace.h) */
 } Call;
 
-/* Begins a call whose refusals are logged at `warn`. */
+/* Begins a call whose refusals are logged at `warn`, or at `error` where they are findings. */
 Call us_call_begin(const char *function);
+void us_report_refusals_as_errors(void); /* before the program's first call */
 
 /* As us_call_begin for functions that return void: there is no status, so refusals are logged at `error`. */
 Call us_call_begin_void(const char *function);

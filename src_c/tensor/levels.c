@@ -86,6 +86,29 @@ bool us_has_long_registers(void)
 #endif
 }
 
+/* GCC 11 knows the features of levels, but not the levels. What AVX2 and AVX-512 imply is not asked for. */
+bool us_is_v3(void)
+{
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+           __builtin_cpu_supports("f16c") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("lzcnt") &&
+           __builtin_cpu_supports("movbe");
+#else
+    return false;
+#endif
+}
+
+bool us_is_v4(void)
+{
+#ifdef __x86_64__
+    return us_is_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
+
 #ifdef UNDERSTUDY_LEVELS
 typedef enum Level { LEVEL_BASE, LEVEL_V3, LEVEL_V4, LEVEL_COUNT } Level;
 
@@ -95,14 +118,10 @@ extern const void *const *us_level_row;
 
 static Level best_level(void)
 {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) {
+    if (us_is_v4()) {
         return LEVEL_V4;
     }
-    if (__builtin_cpu_supports("x86-64-v3")) {
-        return LEVEL_V3;
-    }
-    return LEVEL_BASE;
+    return us_is_v3() ? LEVEL_V3 : LEVEL_BASE;
 }
 
 /* The best level of this machine, or less by UNDERSTUDY_ISA. Before other constructors, which may call a kernel. */

@@ -52,6 +52,10 @@ bool us_divides_fast(void);
  * rounded in different orders, as those of a BLAS are on different processors. */
 bool us_has_long_registers(void);
 
+/* Whether it has all of x86-64-v3, and of x86-64-v4. */
+bool us_is_v3(void);
+bool us_is_v4(void);
+
 /* Elements handled at a time where types are converted: one vector of the widest level. */
 enum { LANES = 16 };
 

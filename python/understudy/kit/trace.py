@@ -7,7 +7,7 @@ import json
 import os
 import pathlib
 import re
-import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -70,10 +70,33 @@ def scratch_folder() -> str | None:
     return next((folder for folder in folders if not interposer.UNLOADABLE.search(folder) and os.access(folder, os.W_OK)), None)
 
 
+def run_to_its_end(program: list[str], environment: dict[str, str]) -> int:
+    """The exit status. What ends this process ends the program, and it goes on with what was traced: a terminal sends Ctrl-C to
+    both, the others are passed on. A second time the program is killed."""
+    came = []
+
+    def end(number, _):
+        came.append(number)
+        if len(came) > 1:
+            process.kill()
+        elif number != signal.SIGINT:
+            process.send_signal(number)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    process = subprocess.Popen(program, env=environment)
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, end)
+    try:
+        return process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def record(program: list[str]) -> tuple[list[dict], int, int]:
     """Runs a program with tracing; its events, how many lines are damaged, and its exit status."""
-    if shutil.which(program[0]) is None:
-        raise UsageError(f"no program {program[0]!r}")
+    toolchain.check_program(program[0])
     with tempfile.TemporaryDirectory(prefix="understudy-trace-", dir=scratch_folder()) as name:
         folder = pathlib.Path(name)
         lines = folder / "lines"
@@ -81,7 +104,7 @@ def record(program: list[str]) -> tuple[list[dict], int, int]:
         preload = [str(interposer.build(folder)), environment.get("LD_PRELOAD", "")]
         environment |= {"LD_PRELOAD": ":".join(filter(None, preload)), "UNDERSTUDY_TRACE": str(lines)}
         try:
-            status = subprocess.run(program, env=environment).returncode
+            status = run_to_its_end(program, environment)
         except OSError as error:  # for another architecture, say
             raise UsageError(f"cannot run {program[0]!r}: {error.strerror}") from None
         text = lines.read_text("utf-8", "replace") if lines.exists() else ""

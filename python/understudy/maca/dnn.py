@@ -146,13 +146,16 @@ class Stream(Handle):
         super().__init__(made[0], lib.mcStreamDestroy)
 
     def __enter__(self) -> Stream:
-        session().chosen.append(self)
-        session().use_stream()
+        own = session()
+        call("mcdnnSetStream", own.handle, self.handle)
+        own.chosen.append(self)
         return self
 
     def __exit__(self, *_) -> None:
-        session().chosen.remove(self)
-        session().use_stream()
+        own = session()
+        if self in own.chosen:  # unless the device was reset meanwhile
+            own.chosen.remove(self)
+            own.use_stream()
         self.close()
 
     def synchronize(self) -> None:

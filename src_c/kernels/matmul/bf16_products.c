@@ -2,6 +2,7 @@
 
 #include "report/report.h"
 #include "tensor/convert.h"
+#include "tensor/levels.h"
 
 #include <stdatomic.h>
 
@@ -31,11 +32,7 @@ static bool may_use_tiles(void)
 
 static Instructions best_instructions(Instructions most)
 {
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("x86-64-v4")) {
-        return NONE;
-    }
-    if (most < AVX512 || !__builtin_cpu_supports("avx512bf16")) {
+    if (most < AVX512 || !us_is_v4() || !__builtin_cpu_supports("avx512bf16")) {
         return NONE;
     }
     return most == AMX && may_use_tiles() ? AMX : AVX512;
