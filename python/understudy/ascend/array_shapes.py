@@ -8,6 +8,7 @@ import numpy
 
 from understudy.ascend.shape_functions import FUNCTIONS, shape_function
 
+INDEX_TYPES = (numpy.dtype(numpy.int32), numpy.dtype(numpy.int64), numpy.dtype(numpy.bool_))
 FLAT = 1000  # a dim that stands for none: all elements in a row
 
 
@@ -171,17 +172,18 @@ def one_each(shapes):
 # ---- picked and found ------------------------------------------------------------------------------------------------------
 
 
-class MaskShape(tuple):
-    """The shape of an array of bool, which may index as many dimensions as it has."""
+class ArrayShape(tuple):
+    """The shape of an array; what that indexes depends on its type, and of a mask on its values."""
 
-    def __new__(cls, mask):
-        made = super().__new__(cls, mask.shape)
-        made.mask = mask
+    def __new__(cls, array):
+        made = super().__new__(cls, array.shape)
+        made.array, made.dtype = array, array.dtype
         return made
 
-    def indices(self) -> list[tuple[int]]:
-        """The shapes of the integers that index the same: one for each dimension, of the true elements' coordinates."""
-        return [(int(numpy.count_nonzero(numpy.asarray(self.mask))),)] * len(self)
+    def indices(self) -> list[tuple[int, ...]]:
+        """The shapes of the integers that index the same: of a mask one for each dimension, of the true elements' coordinates."""
+        is_mask = self.dtype == numpy.bool_
+        return [(int(numpy.count_nonzero(numpy.asarray(self.array))),)] * len(self) if is_mask else [self]
 
 
 @shape_function
@@ -199,12 +201,16 @@ def picked(shape, dim, index):
 
 @shape_function
 def indexed(shape, indices, out=None):
-    """NumPy's shape of tensor[indices]; None or an empty index that is no mask leaves its dimension whole."""
-    masks = [isinstance(index, MaskShape) for index in indices]
-    found = [index.indices() if is_mask else [index] for index, is_mask in zip(indices, masks)]
-    of_mask = [is_mask for parts, is_mask in zip(found, masks) for _ in parts]
-    indices = [part for parts in found for part in parts]
-    whole = [axis for axis in range(len(shape)) if axis >= len(indices) or indices[axis] in (None, (0,)) and not of_mask[axis]]
+    """NumPy's shape of tensor[indices]. None leaves its dimension whole, and so does an empty index of a type that does not index,
+    or of the tensor's own beside others that are not empty."""
+    are_others = any(index not in (None, (0,)) for index in indices)
+
+    def is_whole(index) -> bool:
+        return index is None or 0 in index and index.dtype not in INDEX_TYPES or (
+            index == (0,) and are_others and index.dtype == shape.dtype)
+
+    indices = [part for index in indices for part in ([None] if is_whole(index) else index.indices())]
+    whole = [axis for axis in range(len(shape)) if axis >= len(indices) or indices[axis] is None]
     named = [axis for axis in range(len(shape)) if axis not in whole]
     joint = numpy.broadcast_shapes(*(indices[axis] for axis in named))
     at = named[0] if named and named[-1] - named[0] + 1 == len(named) else 0
@@ -214,6 +220,8 @@ def indexed(shape, indices, out=None):
 
 @shape_function
 def first(shape, dim, count):
+    if not shape:
+        return ()
     axis = normal(dim, len(shape))
     return (*shape[:axis], count, *shape[axis + 1 :])
 

@@ -19,7 +19,7 @@ from understudy import paths
 from understudy.arrays import REDUCTIONS, code_of
 from understudy.ascend import ffi, lib, shapes
 from understudy.ascend import operator_text as text
-from understudy.ascend.array_shapes import MaskShape
+from understudy.ascend.array_shapes import ArrayShape
 from understudy.ascend.runtime import DTYPES, Operation, Output, dtype_code
 from understudy.device_array import as_operand
 from understudy.kit.names import nearest
@@ -149,6 +149,8 @@ def _types_of(rule: str, arrays: dict, values: dict, scalars: list) -> list[nump
     if parts := re.fullmatch(r"complex\((\w+)(?: if (\w+))?\)", rule):
         dtype = numpy.result_type(arrays[parts[1]].dtype, numpy.complex64)
         return [dtype if values.get(parts[2], True) else numpy.finfo(dtype).dtype]
+    if parts := re.fullmatch(r"parts\((\w+)\)", rule):
+        return [numpy.empty(0, arrays[parts[1]].dtype).real.dtype]
     if not _flat(arrays):  # lists of nothing
         return [numpy.dtype(numpy.float32)]
     if rule in arrays:
@@ -206,14 +208,10 @@ def _operand(parameter: dict, value):
 
 
 def _shape_value(entry: dict, name: str, value):
-    """Of a list of arrays the list of their shapes; masks among them tell how much of them is true, for indices."""
+    """Of a list of arrays the list of their shapes."""
     if isinstance(value, list):
-        return [None if item is None else _item_shape(entry, name, item) for item in value]
-    return _whole_shape(value) if _has_eights(entry, name, value.dtype) else value.shape
-
-
-def _item_shape(entry: dict, name: str, item):
-    return MaskShape(item) if item.dtype == numpy.bool_ else _shape_value(entry, name, item)
+        return [None if item is None else _shape_value(entry, name, item) for item in value]
+    return _whole_shape(value) if _has_eights(entry, name, value.dtype) else ArrayShape(value)
 
 
 def _has_eights(entry: dict, name: str, dtype: numpy.dtype) -> bool:
@@ -296,7 +294,7 @@ def _call(entry: dict, values: dict, out_dtype, out_shape):
                 only_caller_knows = text.shape_rule(entry, name) == "given"
                 shape = sizes[name] = out_shape if only_caller_knows else _shape(entry, parameter, sizes, arrays)
                 types = _types(entry, name, None if outputs else out_dtype, results[min(len(outputs), len(results) - 1)])
-                if parameter["kind"] == "T" and _has_eights(entry, name, types[0]):
+                if parameter["kind"] == "T" and shape and _has_eights(entry, name, types[0]):
                     shape = (*shape[:-1], shape[-1] // 8)
                 output = _room(op, parameter, shape, types)
             arguments.append(ffi.NULL if output is None else output.tensor)

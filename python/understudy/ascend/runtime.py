@@ -226,7 +226,8 @@ class Operation(contextlib.ExitStack):
         """A device array itself; of others a copy, strided views stay such."""
         if isinstance(array, DeviceArray):
             self.on_device = True
-            return owned(SPACE, array)
+            self._kept.append(owned(SPACE, array))
+            return self._kept[-1]
         made = make_array(SPACE, array)
         self._kept.append(made)
         return made
