@@ -93,6 +93,8 @@ bool us_context_is_ending(const Platform *platform, const void *handle); /* some
 /* The calling thread's current context of a platform; NULL when none was set or it has been destroyed. */
 Context *us_context_current(const Platform *platform);
 void us_context_set_current(const Platform *platform, Context *context); /* NULL clears */
+/* For what another's work runs on this thread: sets the handle of its context, alive or not, and gives what that was. */
+void *us_context_exchange(const Platform *platform, void *handle);
 
 /* A small integer per thread and platform for the vendor's "last error" of the thread. */
 int32_t *us_thread_status(const Platform *platform);

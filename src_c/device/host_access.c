@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 static struct sigaction previous_handlers[NSIG];
+static atomic_bool passed_on; /* to the handler before: that one may call this one again */
 static AccessTeller *_Atomic other_teller;
 
 /* What the registry says about an address. Runs in a signal handler: the registry is only looked at when nobody is
@@ -126,7 +127,11 @@ static void on_access(int signal_number, siginfo_t *info, void *context)
         tell(info->si_addr);
     }
     /* Back to whatever was there: returning repeats the access, which then ends the ordinary way. */
-    sigaction(signal_number, &previous_handlers[signal_number], NULL);
+    if (atomic_exchange(&passed_on, true)) {
+        signal(signal_number, SIG_DFL);
+    } else {
+        sigaction(signal_number, &previous_handlers[signal_number], NULL);
+    }
     if (info->si_code <= 0) {
         raise(signal_number);
     }
@@ -141,6 +146,15 @@ static void install(void)
     action.sa_flags = SA_SIGINFO | ((us_checks() & CHECK_SYNC) != 0 ? 0 : SA_ONSTACK);
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &previous_handlers[SIGSEGV]);
+    atomic_store(&passed_on, false);
+}
+
+void us_host_access_take_back(void)
+{
+    struct sigaction now;
+    if (sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_sigaction != on_access) {
+        install();
+    }
 }
 
 void us_host_access_watch(AccessTeller *teller)

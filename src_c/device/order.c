@@ -1,6 +1,7 @@
 #include "device/order.h"
 
 #include "device/check.h"
+#include "device/host_access.h"
 #include "device/moment.h"
 #include "device/use.h"
 #include "device/value.h"
@@ -109,6 +110,7 @@ static Use pages_of(const Use *use)
 static void close_pages(const Access *access)
 {
     Use pages = pages_of(&access->use);
+    us_host_access_take_back();
     mprotect((void *)pages.address, pages.size, access->use.writes ? PROT_NONE : PROT_READ);
 }
 

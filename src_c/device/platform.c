@@ -413,6 +413,13 @@ void us_context_set_current(const Platform *platform, Context *context)
     current_contexts[platform->id] = context == NULL ? NULL : context->handle;
 }
 
+void *us_context_exchange(const Platform *platform, void *handle)
+{
+    void *before = current_contexts[platform->id];
+    current_contexts[platform->id] = handle;
+    return before;
+}
+
 /* ---- reset ---- */
 
 /* Other threads may make new contexts while those of the device are ended. */

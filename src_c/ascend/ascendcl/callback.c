@@ -80,6 +80,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
 /* ---- functions on the runtime's own threads ---- */
 
 typedef struct HostFunction {
+    const Platform *platform;
     aclrtHostFunc function;
     void *arguments;
 } HostFunction;
@@ -88,7 +89,10 @@ static DeviceFault run_host_function(void *argument, Explanation *why)
 {
     (void)why;
     const HostFunction *call = argument;
+    /* A thread of the runtime has no context, so that the function does not wait for its own stream; this may be another. */
+    void *context = us_context_exchange(call->platform, NULL);
     call->function(call->arguments);
+    us_context_exchange(call->platform, context);
     return DEVICE_FAULT_NONE;
 }
 
@@ -98,7 +102,7 @@ static void run_on_own_thread(Call *call, Stream *stream, aclrtHostFunc function
     HostFunction *task = malloc(sizeof *task);
     bool queued = false;
     if (task != NULL) {
-        *task = (HostFunction){function, arguments};
+        *task = (HostFunction){stream->context->device->platform, function, arguments};
         __atomic_fetch_or(&stream->vendor_state[STREAM_SETTINGS], STREAM_RUNS_HOST_FUNCTIONS, __ATOMIC_RELAXED);
         queued = us_stream_submit(stream, "aclrtLaunchHostFunc", run_host_function, free, task);
         if (!queued) {

@@ -29,7 +29,9 @@ mcblasStatus_t mcblasDestroy(mcblasHandle_t handle)
     Call call = us_call_begin("mcblasDestroy");
     const Blas *blas = blas_of(&call, handle);
     if (call.status == 0) {
-        us_device_synchronize(blas->device, -1);
+        if (!maca_in_host_function()) { /* which would wait for itself */
+            us_device_synchronize(blas->device, -1);
+        }
         us_handle_release(handle, HANDLE_BLAS);
     }
     return us_call_end(&call);
