@@ -70,6 +70,20 @@ def test_a_host_function_may_end_its_own_stream(end):
     assert lib.aclrtSynchronizeStream(made.value) == 107017
 
 
+def test_a_host_function_has_no_context_to_wait_in():
+    waited = []
+
+    @ffi.callback("void(void *)")
+    def wait(_):
+        waited.extend([lib.aclrtSynchronizeStream(ffi.NULL), lib.aclrtSynchronizeDevice()])
+
+    with stream() as made:
+        ok(lib.aclrtLaunchHostFunc(made, wait, ffi.NULL))
+        ok(lib.aclrtSynchronizeStream(made))
+    assert waited == [107002, 107002]  # ACL_ERROR_RT_CONTEXT_NULL
+    ok(lib.aclrtSynchronizeDevice())  # this thread's is what it was
+
+
 def test_a_host_function_may_stop_what_follows_on_its_stream():
     current, stopped = Out(), []
     ok(lib.aclrtGetCurrentContext(current.cell))

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import signal
 import sys
 
 import pytest
@@ -88,8 +89,29 @@ def test_refusals_are_findings_when_asked_for(checks, status):
     program = native.build_vendor(source, "ascend")
     done = native.run([program], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_CHECK_EXIT": "9"})
     assert done.returncode == status, done.stderr
+    assert ("aclrtMalloc/devPtr/null" in done.stderr) == (checks == "refusals")
     done = native.run([program], {"UNDERSTUDY_CHECK": checks, "UNDERSTUDY_CHECK_EXIT": "none"})
     assert done.returncode == 3 and 'UNDERSTUDY_CHECK_EXIT is "none"' in done.stderr
+
+
+HANDLED = """
+import ctypes, faulthandler, sys
+from understudy.maca import ffi, lib
+pinned, block, stream = ffi.new("void **"), ffi.new("void **"), ffi.new("mcStream_t *")
+assert lib.mcMallocHost(pinned, 4096, 0) == lib.mcMalloc(block, 4096) == lib.mcStreamCreate(stream) == 0
+faulthandler.enable()
+assert lib.mcMemcpyAsync(pinned[0], block[0], 4096, lib.mcMemcpyDeviceToHost, stream[0]) == 0
+ctypes.memset(int(ffi.cast("uintptr_t", pinned[0])) if sys.argv[1] == "early" else 8, 1, 1)
+print("went on")
+"""
+
+
+def test_a_handler_of_the_program_hides_no_access_and_gets_what_is_not_ours():
+    settings = {"UNDERSTUDY_CHECK": "sync", "UNDERSTUDY_STREAM": "deferred"}
+    early = native.run([sys.executable, "-c", HANDLED, "early"], settings)
+    assert (early.returncode, early.stdout) == (0, "went on\n") and "check sync: host code touches" in early.stderr
+    wild = native.run([sys.executable, "-c", HANDLED, "wild"], settings)
+    assert wild.returncode == -signal.SIGSEGV and "Fatal Python error" in wild.stderr and "check" not in wild.stderr
 
 
 def test_an_unknown_check_is_reported():

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -95,8 +96,12 @@ def test_find_package(stack, tmp_path):
 
 
 def test_a_toolchain_file_is_all_that_a_project_needs(tmp_path):
+    """Also one with a blank in its path, and CMake has nothing to say about it."""
+    sdk = tmp_path / "of all stacks"
+    sdk.symlink_to(SDK)
     cmake_project(tmp_path, "add_executable(program program.c)\ntarget_link_libraries(program mcdnn mcruntime)\n", "maca")
-    shell(BUILD.format(f'-DCMAKE_TOOLCHAIN_FILE="{SDK}/lib/cmake/understudy/understudy-toolchain.cmake"'), tmp_path)
+    file = f"{sdk}/lib/cmake/understudy/understudy-toolchain.cmake"
+    assert shell(f"{BUILD.format(f'-DCMAKE_TOOLCHAIN_FILE={shlex.quote(file)}')} 2>&1", tmp_path) == ""
 
 
 @pytest.mark.parametrize("stack", paths.STACKS)

@@ -128,6 +128,16 @@ def test_all_functions_without_a_declaration_are_named(tmp_path):
     assert_error_of_use(understudy("cc", "-std=gnu11", "-c", source, "-o", tmp_path / "calls.o"),
                         f"{source}:3: fp_add_p is called without a declaration; #include <add.h>",
                         f"{source}:4: fp_exp_p is called without a declaration; #include <exp.h>")  # fmt: skip
+    assert_error_of_use(understudy("cc", "-fdiagnostics-color=always", "-c", source, "-o", tmp_path / "calls.o"), f"{source}:3: fp")
+    made = source.rename(tmp_path / "calls.made")
+    assert_error_of_use(understudy("cc", "-x", "c", "-c", made, "-o", tmp_path / "calls.o"), f"{made}:3: fp_add_p")
+
+
+@pytest.mark.parametrize("command", ["run", "ft-run", "trace"])
+def test_a_program_of_this_folder_is_named_with_it(tmp_path, command):
+    (tmp_path / "program").write_text("#!/bin/sh\n")
+    (tmp_path / "program").chmod(0o755)
+    assert_error_of_use(understudy(command, "program", cwd=tmp_path), "'program' not found in PATH; here is ./program\n")
 
 
 @pytest.mark.parametrize("command", ["run", "ft-run"])

@@ -1,9 +1,12 @@
 """understudy trace and replay, on a correct program and on one that is refused."""
 
 import json
+import os
 import pathlib
 import re
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -355,8 +358,31 @@ def test_calls_of_nobody_are_passed_over(tmp_path, event):
     assert replay.load(str(file)) == []
 
 
+WAITS = """
+#include <acl/acl.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(void) { aclrtSetDevice(0); puts("waits"); fflush(stdout); for (;;) { pause(); } }
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_program_that_is_ended_leaves_its_timeline(tmp_path, number):
+    """The terminal sends Ctrl-C to the program, too; any other signal goes to the tracer alone."""
+    timeline = tmp_path / "t.json"
+    command = [sys.executable, "-m", "understudy", "trace", str(program(tmp_path, "waits", WAITS, link_flags("ascend"))), "-o", str(timeline)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout.readline() == "waits\n"
+        (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+        assert "aclrtSetDevice" in process.stdout.read()
+    assert process.returncode == 128 + number
+    assert any(event.get("name") == "aclrtSetDevice" for event in json.loads(timeline.read_text())["traceEvents"])
+
+
 def test_errors_of_use(tmp_path):
-    assert_error_of_use(understudy("trace", "no-such-program"), "no program 'no-such-program'")
+    assert_error_of_use(understudy("trace", "no-such-program"), "program 'no-such-program' not found\n")
+    (tmp_path / "empty").write_text("")
+    assert_error_of_use(understudy("trace", tmp_path / "empty"), "empty' not executable\n")
     assert_error_of_use(understudy("trace", "true", "-o", tmp_path / "t.json"), "called no function of the stacks\n")
     for number, name in ((signal.SIGABRT, "SIGABRT"), (signal.SIGRTMIN + 3, f"signal {signal.SIGRTMIN + 3}")):
         assert_error_of_use(understudy("trace", "sh", "-c", f"kill -{int(number)} $$"), f"and was ended by {name}\n")

@@ -239,6 +239,14 @@ def test_a_host_function_that_calls_the_runtime_is_refused_and_the_stream_goes_o
     assert first_byte(a) == 2
 
 
+def test_a_host_function_may_destroy_what_waits_for_the_device():
+    own, handle, seen = rt.stream(), ffi.new("mcblasHandle_t *"), []
+    rt.ok(lib.mcblasCreate(handle))
+    rt.host_function(own, lambda: seen.append(lib.mcblasDestroy(handle[0])))
+    rt.ok(lib.mcStreamSynchronize(own))
+    assert seen == [0] and lib.mcblasDestroy(handle[0]) != 0
+
+
 @rt.needs_a_gate
 def test_ordinary_memory_may_be_reused_after_an_asynchronous_copy_from_it():
     a, own, source = rt.device_memory(), rt.stream(), rt.host_memory()

@@ -8,6 +8,8 @@ import numpy
 import pytest
 
 from understudy import ascend, ftdsp, maca
+from understudy.ascend.runtime import Operation
+from understudy.errors import StatusError
 
 STACKS = pytest.mark.parametrize("stack", [ascend, maca], ids=["ascend", "maca"])
 VALUES = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)
@@ -141,6 +143,29 @@ def test_maca_functions_use_device_arrays_where_they_are():
     with maca.ActivationDescriptor("relu") as relu:
         maca.run("mcdnnActivationForward", activationDesc=relu, x=x, y=x)
     numpy.testing.assert_array_equal(x.numpy(), y.numpy())
+
+
+def test_device_arrays_live_as_long_as_the_operation_that_uses_them():
+    with Operation() as operation:
+        listed, changed = operation.inputs([ascend.array(VALUES)]), operation.changed(ascend.array(-VALUES))
+        out, copies = operation.output(VALUES.shape, VALUES.dtype), operation.outputs([VALUES.shape], [VALUES.dtype])
+        operation.run("aclnnNeg", operation.input(ascend.array(-VALUES)), out.tensor)
+        operation.run("aclnnForeachAbs", listed, copies.tensor)
+        operation.run("aclnnInplaceNeg", changed.tensor)
+        for result in (copies.fetch()[0], changed.fetch(), out.fetch()):
+            numpy.testing.assert_array_equal(result.numpy(), VALUES)
+
+
+def test_a_stream_that_is_closed_leaves_its_thread_as_it_was():
+    stream = maca.Stream()
+    with stream:
+        pass
+    with pytest.raises(StatusError, match="which is not a stream"), stream:
+        pass
+    numpy.testing.assert_array_equal(maca.activation_forward(VALUES, "relu"), VALUES)
+    with maca.Stream():
+        maca.call("mcDeviceReset")
+    numpy.testing.assert_array_equal(maca.activation_forward(VALUES, "relu"), VALUES)
 
 
 @STACKS

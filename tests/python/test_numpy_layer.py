@@ -2,11 +2,13 @@
 
 import gc
 import os
+import sys
 import threading
 
 import numpy
 import pytest
 
+from tests import native
 from understudy import arrays, ascend, ftdsp, maca
 from understudy.errors import StatusError
 
@@ -380,6 +382,16 @@ def test_binarycrossentropygrad_refusals():
         ftdsp.binarycrossentropygrad(x, x, 1, core_mask=-1)
     with pytest.raises(ValueError, match="names no core"):
         ftdsp.binarycrossentropygrad(x, x, 1, core_mask=0)
+    source = """
+import numpy
+from understudy import ftdsp
+x = numpy.ones(4, numpy.float32)
+ftdsp.run("add", x, x, x, 4, core_mask=1 << ftdsp.CORES - 1)
+ftdsp.run("add", x, x, x, 4, core_mask=1 << ftdsp.CORES)
+"""
+    for settings, cores in (({"UNDERSTUDY_FT_CHIP": "MT7004"}, 4), ({}, 8)):
+        done = native.run([sys.executable, "-c", source], settings)
+        assert f"ValueError: core_mask {1 << cores:#x} names no core of {cores}: nothing" in done.stderr
     with pytest.raises(TypeError, match="x is float64"):
         ftdsp.binarycrossentropygrad(x.astype(float), x, 1)
     with pytest.raises(TypeError, match="y is float16, x is float32"):
@@ -436,6 +448,14 @@ def test_run_puts_core_mask_where_it_belongs(space):
     filled = numpy.zeros(5, numpy.complex64)
     ftdsp.run("fill", numpy.complex64([2 - 1j]), filled, {"elem_cnt_": 4}, space=space)
     assert filled.tolist() == [2 - 1j] * 4 + [0]
+
+
+def test_run_takes_tables_of_arrays_in_structures():
+    x, out, buffer = numpy.arange(6, dtype=numpy.float32), numpy.empty(3, numpy.float32), numpy.empty(6, numpy.float32)
+    one, three, two = (numpy.array([size], numpy.int32) for size in (1, 3, 2))
+    sizes = {"outer_sizes_": one, "inner_sizes_": three, "axis_sizes_": two, "total_num_": 6, "num_axes_": 1}
+    ftdsp.run("reduce", x, out, {"data_buffers_": [buffer], **sizes, "mode_": 4, "output_num_": 3})
+    assert out.tolist() == [3, 5, 7]
 
 
 def test_run_finds_functions_without_prefix_or_suffix():

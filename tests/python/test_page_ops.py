@@ -44,6 +44,32 @@ def test_what_changes_nothing_may_be_left_out():
             call()
 
 
+def test_empty_indices():
+    """Integers index nothing; what does not index stands for all, as do those of the tensor's type beside others."""
+    none, some = numpy.zeros(0, numpy.int64), numpy.array([2, 0])
+    for indices in ([none], [None, none], [none, none], [numpy.zeros((0, 2), numpy.int64)], [some, none[:, None]]):
+        whole = tuple(slice(None) if index is None else index for index in indices)
+        assert ops.index(X, indices).shape == X[whole].shape
+    assert numpy.array_equal(ops.index(X, [numpy.zeros(0, numpy.float32), some]), X[:, some])
+    assert numpy.array_equal(ops.index(X.astype(numpy.int64), [none, some]), X.astype(numpy.int64)[:, some])
+    assert numpy.array_equal(ops.index(X, [numpy.zeros(0, numpy.uint8)]), X)
+
+
+def test_results_have_the_type_of_complex_parts():
+    for dtype, parts in ((numpy.complex64, numpy.float32), (numpy.complex128, numpy.float64)):
+        values = numpy.array([[3 + 4j, 0], [0, 1]], dtype)
+        assert ops.real(values).dtype == parts and numpy.array_equal(ops.real(values), values.real)
+        sigma, u, _ = ops.svd(values, False, True)
+        assert sigma.dtype == parts and numpy.allclose(sigma, [5, 1]) and u.dtype == dtype
+    assert ops.real(X).dtype == X.dtype
+
+
+def test_rank_0():
+    assert [part.tolist() for part in ops.topk(numpy.float32(3), 1, 0)] == [3, 0]
+    with pytest.raises(StatusError, match="weight is"):
+        ops.convert_weight_to_int4_pack(numpy.int32(3))
+
+
 def test_what_is_left_out_is_what_the_operator_takes():
     """The indexer's softmax has one mode only, which is not the usual one of attention."""
     query, key, weights = numpy.ones((1, 2, 8, 128), "f2"), numpy.ones((1, 3, 1, 128), "f2"), numpy.ones((1, 2, 8), "f2")
