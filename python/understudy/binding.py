@@ -85,11 +85,12 @@ class Binding:
         self.lib = Libraries(ffi, paths_from_environment(stack) or self.stack.libraries)
         self._status_prefixes = status_prefixes
 
-    def load(self, paths: Iterable[str | os.PathLike] | None = None) -> None:
-        """Points `lib` at other libraries of the same ABI, such as the vendor's; None: back to our own.
+    def load(self, paths: str | os.PathLike | Iterable[str | os.PathLike] | None = None) -> None:
+        """Points `lib` at another library of the same ABI, such as the vendor's, or at several; None: back to our own.
 
         Objects made with the libraries loaded before are not valid with the new ones."""
-        self.lib._load(self.stack.libraries if paths is None else paths)
+        given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        self.lib._load(self.stack.libraries if given is None else given)
 
     def last_error(self) -> LastError:
         """The calling thread's last refusal, as the library tells it."""

@@ -116,7 +116,7 @@ def test_another_library_of_the_same_abi(tmp_path):
     ours = maca.lib.mcdnnGetVersion()
     handle = maca.ffi.new("mcdnnHandle_t *")
     try:
-        maca.load([library])
+        maca.load(str(library))
         assert maca.lib.mcdnnGetVersion() == 4242
         with pytest.raises(AttributeError):
             maca.lib.mcMalloc

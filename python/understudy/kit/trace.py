@@ -24,7 +24,7 @@ FIRST_STREAM_LANE = 1_000_000  # thread numbers of streams in the trace lines of
 def add_arguments(parser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="timeline (default: trace.json)")
     parser.add_argument("program", metavar="PROGRAM", help="program to run; -o FILE may follow it")
-    parser.add_argument("arguments", nargs="...", metavar="ARGUMENT", help="its arguments")
+    parser.add_argument("arguments", nargs="...", metavar="ARGUMENT", help="its arguments").required = False
     parser.epilog = ("A FILE that ends with .html is a page with the timeline that needs no network; else it is JSON, which "
                      "opens in Perfetto or chrome://tracing. `understudy replay FILE N` repeats call N of the JSON.")
 
