@@ -460,7 +460,7 @@ def test_calls_of_nobody_are_passed_over(tmp_path, event):
 
 
 def test_errors_of_use(tmp_path):
-    assert_error_of_use(understudy("trace", "no-such-program"), "no program 'no-such-program'")
+    assert_error_of_use(understudy("trace", "no-such-program"), "program 'no-such-program' not found")
     assert_error_of_use(understudy("trace", "true", "-o", tmp_path / "t.json"), "called no function of the stacks\n")
     for number, name in ((signal.SIGABRT, "SIGABRT"), (signal.SIGRTMIN + 3, f"signal {signal.SIGRTMIN + 3}")):
         assert_error_of_use(understudy("trace", "sh", "-c", f"kill -{int(number)} $$"), f"and was ended by {name}\n")
