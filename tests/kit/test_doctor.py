@@ -212,7 +212,7 @@ aclrtDeadD();
 #else
 aclrtDeadE();
 # endif
-#ifdef MACRO
+#ifndef false
 aclrtLiveD("#if 0");
 #else
 aclrtLiveE();

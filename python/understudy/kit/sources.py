@@ -1,4 +1,5 @@
-"""What C and C++ sources use of the stacks: headers, and functions by name. Nothing is compiled or preprocessed."""
+"""What C and C++ sources use of the stacks: headers, and functions by name. Nothing is compiled, and no macro is
+looked at."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def without_dead_lines(text: str) -> str:
             if not any(dead for dead, _ in levels):
                 kept.append(line)
             continue
-        holds = CONSTANTS.get(found[2].strip(" \t\r()"))
+        holds = CONSTANTS.get(found[2].strip(" \t\r()")) if found[1] in ("if", "elif") else None
         if found[1].startswith("if"):
             levels.append((holds is False, holds is True))
         elif levels:
