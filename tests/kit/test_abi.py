@@ -96,6 +96,21 @@ def test_a_program_with_its_own_wrong_declaration(tmp_path):
     assert understudy_json("abi", right)[1] == 0
 
 
+@pytest.mark.parametrize("version", [4, 5])
+def test_debug_information_in_another_file_is_none(tmp_path, monkeypatch, version):
+    """Of what is only elsewhere nothing was compared; a second unit that is here is."""
+    monkeypatch.chdir(tmp_path)  # where the compiler puts the other file
+    wrong = "int mcMalloc(void **p, int size);\nint %s(void) { void *p; return mcMalloc(&p, 4); }\n"
+    maca = paths.STACKS["maca"]
+    link = [f"-L{maca.library_path}", "-lmcruntime"]
+    split = [f"-gdwarf-{version}", "-gsplit-dwarf"]
+    assert_error_of_use(understudy("abi", program(tmp_path, "split", wrong % "main", [*split, *link])), "without debug information")
+    program(tmp_path, "one.o", wrong % "other", ["-c", "-g"])
+    assert_error_of_use(understudy("abi", program(tmp_path, "split.o", wrong % "main", ["-c", *split])), "without debug information")
+    both = program(tmp_path, "both", wrong % "main", [*split, "one.o", *link])
+    assert differences(understudy_json("abi", both)[0]).keys() == {("prototype", "mcMalloc")}
+
+
 def test_abidiff_is_used_when_there_is_debug_information(tmp_path, monkeypatch):
     """A stand-in for the tool: what counts is when it is asked, with what, and that its report is shown."""
     tool = tmp_path / "abidiff"

@@ -1,20 +1,24 @@
 """`understudy conform` on our libraries, and on a library that is wrong, crashes and hangs."""
 
+import gc
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+import types
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
+import numpy
 import pytest
 
 from tests.kit.support import assert_error_of_use, library, understudy
+from tests.maca import mcdnn_support
 from tests.native import ROOT
 from understudy import paths
-from understudy.kit import conform
+from understudy.kit import conform, conform_worker
 
 FOREIGN = """
 #include <unistd.h>
@@ -166,6 +170,38 @@ def test_a_missing_function_is_told_from_a_failure(tmp_path, conform_here):
     assert report["totals"]["missing"] == len(report["cases"]) and "missing: " in done.stderr
 
 
+def test_device_memory_of_a_library_that_cannot_free_it(monkeypatch):
+    """An exception behind the case that is told would be of no case."""
+    others = []
+    monkeypatch.setattr(sys, "unraisablehook", others.append)
+    monkeypatch.setattr(mcdnn_support, "lib", types.SimpleNamespace(mcMalloc=lambda address, size: 0))
+    with pytest.raises(AttributeError, match="mcFree"):
+        mcdnn_support.Buffer(numpy.zeros(1))
+    gc.collect()
+    assert others == []
+
+
+def test_nothing_is_collected_while_a_case_is_reported():
+    """An object with `__del__` inside of Python's parser would end the worker."""
+    making = conform_worker.Reporter(None, set(), None).pytest_runtest_makereport()
+    next(making)
+    try:
+        assert not gc.isenabled()
+    finally:
+        making.close()
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("message, told", [
+    ("AssertionError: Traceback\nunderstudy.binding.MissingName: no loaded library has mcFree\nassert 1 == 0", ("missing", "mcFree")),
+    ("understudy.binding.MissingName: no loaded library has mcFree", ("missing", "mcFree")),
+    ("AssertionError: Traceback\nassert 1 == 0", ("failed", "AssertionError: Traceback")),
+])  # fmt: skip
+def test_a_function_that_a_python_of_a_case_misses(message, told):
+    report = types.SimpleNamespace(longrepr=types.SimpleNamespace(reprcrash=types.SimpleNamespace(message=message)))
+    assert conform_worker.failure(conform_worker.summary(report)) == told
+
+
 def test_a_missing_function_is_one_line_however_many_cases_need_it(capsys):
     cases = [conform.Case(f"conformance/maca/test_x.py::test[{i}]", "missing", message="mcdnnDestroy") for i in range(129)]
     conform.print_result([*cases, conform.Case("a", "failed", message="differs")], [], [])
@@ -270,11 +306,20 @@ def test_errors_of_use(tmp_path, monkeypatch, bytecode):
                         "no case fits 'no_such_case'")  # fmt: skip
     assert_error_of_use(understudy("conform", "test_mcdnn_handle", "--stack", "maca", "-k", "a b ("), "Wrong expression")
     assert_error_of_use(understudy("conform", "test_mcdnn", "--stack", "maca"), "test_mcdnn is no module of maca")
-    for seconds in ("0", "-1", "nan", "soon"):
+    for seconds in ("0", "-1", "nan", "inf", "1e300", "1e10", "soon"):
         assert_error_of_use(understudy("conform", "--timeout", seconds), "--timeout")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[[difference]]\ncase = 'x'\n")
     assert_error_of_use(understudy("conform", "--known", wrong), "needs case and why")
+    for text in ("case = 1\nwhy = 'x'\n", "case = 'x'\nwhy = ['x']\n"):
+        wrong.write_text(f"[[difference]]\n{text}")
+        assert_error_of_use(understudy("conform", "--known", wrong), "needs case and why, which are texts")
+    wrong.write_text("difference = 'x'\n")
+    assert_error_of_use(understudy("conform", "--known", wrong), "needs case and why")
+    wrong.write_text("[[difference]]\ncase = 'x'\nwhy = 'y'\nwhi = 'z'\n")
+    assert_error_of_use(understudy("conform", "--known", wrong), "there is no key 'whi'; there are: case, why")
+    wrong.write_text("[[diference]]\ncase = 'x'\nwhy = 'y'\n")
+    assert_error_of_use(understudy("conform", "--known", wrong), "there is no key 'diference'; there are: difference")
     wrong.write_text("what")
     assert_error_of_use(understudy("conform", "--known", wrong), "is no TOML file")
 

@@ -191,6 +191,47 @@ int main(void)
 """
 
 
+DEAD = """
+#if 0 /* not yet */
+#include <acl/dead.h>
+aclrtDeadA(); don't
+#ifdef MACRO
+aclrtDeadB();
+#else
+aclrtDeadC();
+#endif
+#elif MACRO
+aclrtLiveA();
+#else
+aclrtLiveB();
+#endif
+# if (1)
+aclrtLiveC();
+#elif MACRO
+aclrtDeadD();
+#else
+aclrtDeadE();
+# endif
+#ifndef false
+aclrtLiveD("#if 0");
+#else
+aclrtLiveE();
+#endif
+/*
+#if 0
+#include <acl/comment.h>
+*/
+#if aclrtLiveF(0)
+#elif 1
+aclrtLiveG();
+#else
+aclrtDeadF();
+#endif
+#endif
+aclrtLiveH();
+"""
+
+
 def test_a_source_file(tmp_path):
     file = tmp_path / "main.cpp"
     file.write_text(SOURCE.replace("MISSING_FUNCTION", MISSING_FUNCTION))
@@ -201,6 +242,14 @@ def test_a_source_file(tmp_path):
     found = {symbol["name"]: symbol["status"] for symbol in report["symbols"]}
     assert found == {"aclInit": "emulated", MISSING_FUNCTION: "missing", "aclrtMaloc": "unknown"}
     assert "did you mean aclrtMalloc?" in understudy("doctor", file).stdout
+
+
+def test_what_no_compiler_sees_is_not_needed(tmp_path):
+    live = {f"aclrtLive{letter}" for letter in "ABCDEFGH"}
+    file = tmp_path / "main.c"
+    file.write_text(DEAD)
+    (report,), _ = understudy_json("doctor", file)
+    assert set(by_name(report)) == live and by_name(report, "libraries") == {}
 
 
 def test_a_folder_of_sources(tmp_path):

@@ -79,6 +79,59 @@ int main(void)
 }
 """
 
+CAPTURED = """
+#include <mc_runtime.h>
+static void count(void *number) { ++*(int *)number; }
+int main(void)
+{
+    static _Alignas(4096) char host[4096];
+    int number = 0;
+    void *p, *seen;
+    mcStream_t stream;
+    mcGraph_t graph;
+    mcGraphExec_t executable;
+    mcMalloc(&p, 64);
+    mcStreamCreate(&stream);
+    mcStreamBeginCapture(stream, mcStreamCaptureModeGlobal);
+    mcMemsetAsync(p, 1, 64, stream);
+    mcStreamSynchronize(stream);
+    mcStreamEndCapture(stream, &graph);
+    mcStreamBeginCapture(stream, mcStreamCaptureModeGlobal);
+    mcMemsetAsync(p, 1, 64, stream);
+    mcLaunchHostFunc(stream, count, &number);
+    mcStreamEndCapture(stream, &graph);
+    mcGraphInstantiate(&executable, graph, NULL, NULL, 0);
+    mcGraphLaunch(executable, stream);
+    mcStreamSynchronize(stream);
+    mcHostRegister(host, sizeof host, 0);
+    mcHostGetDevicePointer(&seen, host, 0);
+    mcHostUnregister(host);
+    mcDeviceReset();
+    mcFree(p);
+    return number;
+}
+"""
+
+CAPTURED_MODEL = """
+#include "acl/acl.h"
+int main(void)
+{
+    aclInit(NULL);
+    aclrtSetDevice(0);
+    void *p;
+    aclrtStream stream;
+    aclmdlRI model;
+    aclrtCreateStream(&stream);
+    aclrtMalloc(&p, 64, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL);
+    aclrtMemsetAsync(p, 64, 1, 64, stream);
+    aclmdlRICaptureEnd(stream, &model);
+    int status = aclmdlRIExecuteAsync(model, stream);
+    aclrtSynchronizeStream(stream);
+    return status;
+}
+"""
+
 
 def link_flags(stack):
     from understudy.paths import STACKS
@@ -170,6 +223,30 @@ def test_descriptors_and_scaling_factors_are_repeated(tmp_path):
     twice = numbered(events, "mcdnnDestroyTensorDescriptor")[1]
     again = understudy("replay", tmp_path / "trace.json", twice)
     assert again.stdout.splitlines()[-1] == f"mcdnnDestroyTensorDescriptor: {done.returncode} (traced: {done.returncode})"
+
+
+def test_captures_registered_memory_and_resets_are_repeated(tmp_path):
+    done, events = traced(tmp_path, "maca", CAPTURED)
+    assert done.returncode == 1, done.stderr
+    calls = [event for event in events if event["cat"] == "call"]
+    for name in ("mcStreamSynchronize", "mcGraphLaunch", "mcHostGetDevicePointer", "mcHostUnregister", "mcFree"):
+        number = numbered(events, name)[0]
+        status = calls[number - 1]["args"]["status"]
+        assert (status != 0) == (name in ("mcStreamSynchronize", "mcFree")), "in a capture, after a reset"
+        again = understudy("replay", tmp_path / "trace.json", number, "-o", tmp_path / f"{name}.c")
+        assert (again.returncode, again.stdout.splitlines()[-1]) == (0, f"{name}: {status} (traced: {status})"), again.stderr
+    launch = (tmp_path / "mcGraphLaunch.c").read_text()
+    assert launch.count("mcStreamBeginCapture(") == 1, "of the capture that gave the graph"
+    assert "static long function0(void)" in launch and "(void *)function0, " in launch
+
+
+def test_a_captured_model_is_repeated(tmp_path):
+    done, events = traced(tmp_path, "ascend", CAPTURED_MODEL)
+    assert done.returncode == 0, done.stderr
+    again = understudy("replay", tmp_path / "trace.json", numbered(events, "aclmdlRIExecuteAsync")[0])
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert [line.split(":")[0] for line in again.stdout.splitlines()][-4:] == [
+        "aclmdlRICaptureBegin", "aclrtMemsetAsync", "aclmdlRICaptureEnd", "aclmdlRIExecuteAsync"]  # fmt: skip
 
 
 def test_a_kernel_of_the_dsp_is_traced(tmp_path):
@@ -312,6 +389,33 @@ def test_a_program_of_another_architecture(tmp_path):
     binary = program(tmp_path, "traced", REFUSED, link_flags("ascend"))
     change_machine(binary, AARCH64)
     assert_error_of_use(understudy("trace", binary, "-o", tmp_path / "t.json"), "Exec format error")
+
+
+# ---- which calls a call needs ----
+
+
+def call(name, process=1, thread=1, **arguments):
+    return replay.Call({"name": name, "pid": process, "tid": thread, "args": {"status": 0, **arguments}})
+
+
+def test_processes_and_threads_have_objects_of_their_own():
+    made = [call("mcMalloc", process, size=8, **{"p": "0x7f0000000000", "*p": "0x100000000000"}) for process in (1, 2, 1)]
+    calls = [*made, call("mcFree", 2, p="0x100000000000")]
+    assert replay.needed(calls, 3) == [calls[1], calls[3]]
+    calls = [call("aclrtResetDevice", thread=thread, deviceId=0) for thread in (1, 2, 1)]
+    assert replay.needed(calls, 2) == [calls[0], calls[2]], "the other thread's ends nothing of this one"
+
+
+def test_a_capture_that_has_ended_is_needed_for_its_graph_alone():
+    stream, other = {"s": "0x100000001000"}, {"s": "0x100000002000"}
+    calls = [call("mcStreamBeginCapture", mode=0, **stream), call("mcStreamQuery", **stream), call("mcStreamQuery", **other),
+             call("mcStreamQuery", thread=2, **other), call("mcStreamEndCapture", thread=2, **stream, graph="0x7f0000000000",
+                                                            **{"*graph": "0x100000003000"}),
+             call("mcStreamQuery", **stream), call("mcGraphDestroy", graph="0x100000003000")]  # fmt: skip
+    assert replay.needed(calls, 5) == [calls[5]]
+    assert replay.needed(calls, 6) == [*calls[:3], calls[4], calls[6]]
+    assert replay.needed(calls, 2) == calls[:3], "while it lasts it may forbid a call of its thread"
+    assert replay.needed(calls, 3) == [calls[3]]
 
 
 # ---- a trace is data, whoever wrote it ----

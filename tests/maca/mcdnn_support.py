@@ -84,7 +84,7 @@ class Buffer:
         self.content = np.ascontiguousarray(content)
         address = ffi.new("void **")
         ok(lib.mcMalloc(address, max(self.content.nbytes, 1)))
-        self.address = address[0]
+        self.address = ffi.gc(address[0], lib.mcFree)  # Python code here could end pytest, where a library has no mcFree
         self.write(self.content)
 
     def write(self, content: np.ndarray) -> None:
@@ -97,9 +97,6 @@ class Buffer:
         ok(lib.mcMemcpy(ffi.from_buffer(content, require_writable=True), self.address, content.nbytes,
                         lib.mcMemcpyDeviceToHost))
         return content
-
-    def __del__(self):
-        lib.mcFree(self.address)
 
 
 def descriptor(sizes, data_type=FLOAT, strides=None):

@@ -33,9 +33,12 @@ COLOURS = {**dict.fromkeys(BAD, "red"), **dict.fromkeys((ROUNDS, "fixed", "unuse
 AT_EXIT = "at the end of the process"
 
 
+LONGEST_TIMEOUT = 10**9  # seconds; the operating system cannot wait for any number that Python can write
+
+
 def _seconds(text: str) -> float:
-    if not (seconds := float(text)) > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    if not 0 < (seconds := float(text)) <= LONGEST_TIMEOUT:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most {LONGEST_TIMEOUT}")
     return seconds
 
 
@@ -103,13 +106,27 @@ def read_known(path: str | None) -> list[Known]:
         return []
     try:
         content = toml.loads(pathlib.Path(path).read_text("utf-8"))
-        return [Known(entry["case"], entry["why"]) for entry in content.get("difference", [])]
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except (toml.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is no TOML file: {error}") from None
-    except (KeyError, TypeError):
-        raise UsageError(f"{path}: every [[difference]] needs case and why") from None
+    refuse_others(path, content, "difference")
+    entries = content.get("difference", [])
+    return [known_of(path, entry) for entry in (entries if isinstance(entries, list) else [entries])]
+
+
+def known_of(path: str, entry) -> Known:
+    if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in ("case", "why")):
+        raise UsageError(f"{path}: every [[difference]] needs case and why, which are texts")
+    refuse_others(path, entry, "case", "why")
+    return Known(entry["case"], entry["why"])
+
+
+def refuse_others(path: str, table: dict, *keys: str) -> None:
+    """A key with a typing error would change nothing, and nobody would see it."""
+    for key in table:
+        if key not in keys:
+            raise UsageError(f"{path}: there is no key {key!r}; there are: {', '.join(keys)}")
 
 
 def assign(libraries: list[str], stacks: list[str] | None) -> dict[str, list[str]]:

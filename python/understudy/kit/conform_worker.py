@@ -7,6 +7,7 @@ another. The second argument names a pipe that the parent holds open as long as 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -64,6 +65,15 @@ class Reporter:
         self.outcome, self.message, self.facts, self.started = "passed", "", {}, time.monotonic()
         self.tell(start=nodeid)
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self):
+        """Python's parser, which reports ask for the lines of a case, fails when an object with `__del__` is collected in it."""
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            gc.enable()
+
     def pytest_exception_interact(self, node, call, report):
         """What the suite itself says of a difference (tests/conformance/verdicts.py)."""
         difference = call.excinfo.value
@@ -93,11 +103,14 @@ def last_line(text: str) -> str:
 
 
 def summary(report) -> str:
-    """The line that says why."""
+    """The line that says why: where a case started Python itself, what that Python did not find."""
     if isinstance(report.longrepr, tuple):  # skipped: file, line, reason
         return report.longrepr[2].removeprefix("Skipped: ")
     crash = getattr(report.longrepr, "reprcrash", None)
-    return crash.message.splitlines()[0] if crash and crash.message else last_line(str(report.longrepr))
+    if not crash or not crash.message:
+        return last_line(str(report.longrepr))
+    absent = MISSING.search(crash.message)
+    return absent[0] if absent else crash.message.splitlines()[0]
 
 
 def tell_apart_numbers() -> None:

@@ -132,5 +132,18 @@ def _read(path: pathlib.Path, elf: ELFFile) -> Facts:
         needed=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
         exported=frozenset(exported),
         undefined=frozenset(undefined),
-        has_debug_information=elf.has_dwarf_info(strict=True),
+        has_debug_information=elf.has_dwarf_info(strict=True) and not _is_split(elf),
     )
+
+
+def _is_split(elf: ELFFile) -> bool:
+    """Whether the debug information lies in other files (-gsplit-dwarf), and here is only what leads there."""
+    if not elf.has_section(".debug_addr"):  # what lies elsewhere needs it; reading all sections takes long
+        return False
+    units = elf.get_dwarf_info(relocate_dwarf_sections=False).iter_CUs()
+    return all(_is_skeleton(unit) for unit in units)
+
+
+def _is_skeleton(unit) -> bool:
+    top = unit.get_top_DIE()  # before DWARF 5 an ordinary unit with the name of the other file
+    return top.tag == "DW_TAG_skeleton_unit" or not {"DW_AT_dwo_name", "DW_AT_GNU_dwo_name"}.isdisjoint(top.attributes)

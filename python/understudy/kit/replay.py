@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+from dataclasses import dataclass
 
 from understudy import toolchain
 from understudy.errors import UsageError
@@ -13,9 +14,14 @@ from understudy.kit.prototypes import SCALING_FACTORS, Parameter, is_half, proto
 from understudy.paths import STACKS
 
 # Calls that a later call may depend on although they share no object with it.
-SETTING = re.compile(r"(aclInit|\w*SetDevice|\w*SetCurrentContext|mcInit|\w+SetSysParamOpt)")
+SETTING = re.compile(r"(aclInit|\w*SetDevice|\w*SetCurrentContext|mcInit|\w+SetSysParamOpt|aclFinalize|mcDeviceReset"
+                     r"|aclrtResetDevice(Force)?)")
+OF_A_THREAD = re.compile(r"aclrtResetDevice(Force)?")  # those that another thread may survive
 # Calls that change or end an object that is their first argument.
-CHANGING = re.compile(r"\w*(Set|Destroy|Free|Reset|Restore|Derive|Init|Repeatable|Clean)\w*")
+CHANGING = re.compile(r"\w*(Set|Destroy|Free|Reset|Restore|Derive|Init|Repeatable|Clean|[Rr]egister)\w*")
+# What begins and ends that the calls of a stream are recorded. The stream is the first argument.
+CAPTURE_BEGINS = re.compile(r"mcStreamBeginCapture|aclmdlRICapture(ToModelRI)?Begin")
+CAPTURE_ENDS = re.compile(r"mcStreamEndCapture|aclmdlRICaptureEnd")
 DEVICE_MEMORY = re.compile(r"(aclrtMalloc\w*|mcMalloc\w*)")
 
 HEADERS = {
@@ -72,6 +78,7 @@ class Call:
 
     def __init__(self, event: dict):
         self.name, arguments = event["name"], event.get("args")
+        self.process, self.thread = str(event.get("pid")), str(event.get("tid"))
         self.prototype = prototypes()[self.name]
         if not isinstance(arguments, dict):
             raise Damaged(f"{self.name}: no arguments")
@@ -139,20 +146,53 @@ def load(trace: str) -> list[Call]:
     return [Call(event) for event in calls if isinstance(event.get("name"), str) and event["name"] in prototypes()]
 
 
+@dataclass
+class Capture:
+    """The calls, by index, that belong to a capture: those of the thread that began it, and the one that ended it."""
+
+    stream: int
+    thread: str
+    calls: list[int]
+    ended: bool = False
+
+    def matters(self, chosen: set[int], wanted: set[int], thread: str) -> bool:
+        """A graph is what all calls of its capture made it; while one lasts, it decides what other calls may do."""
+        if self.ended:
+            return not chosen.isdisjoint((self.calls[0], self.calls[-1]))
+        return self.thread == thread or self.stream in wanted
+
+
+def captures(calls: list[Call], earlier: list[int]) -> list[Capture]:
+    found: list[Capture] = []
+    for index in earlier:
+        call = calls[index]
+        stream = call.used()[0] if call.used() else 0
+        for capture in found:
+            ends = CAPTURE_ENDS.fullmatch(call.name) is not None and stream == capture.stream
+            if not capture.ended and (ends or call.thread == capture.thread):
+                capture.calls.append(index)
+                capture.ended = ends
+        if CAPTURE_BEGINS.fullmatch(call.name) and call.status() == 0:
+            found.append(Capture(stream, call.thread, [index]))
+    return found
+
+
 def needed(calls: list[Call], target: int) -> list[Call]:
-    """The target and the earlier calls that made, changed or ended what it uses, in order."""
-    chosen = {target}
-    wanted = set(calls[target].used())
-    growing = True
-    while growing:
-        growing = False
-        for index in range(target - 1, -1, -1):
-            call = calls[index]
-            if index in chosen or not _matters(call, wanted):
-                continue
-            chosen.add(index)
-            wanted |= set(call.used())
-            growing = True
+    """The target and the earlier calls of its process that made, changed or ended what it uses, in order."""
+    process, thread = calls[target].process, calls[target].thread
+    earlier = [index for index in range(target) if calls[index].process == process
+               and (calls[index].thread == thread or not OF_A_THREAD.fullmatch(calls[index].name))]  # fmt: skip
+    recorded = captures(calls, earlier)
+    chosen, wanted = set(), set()
+    new = {target}
+    while new:
+        chosen |= new
+        wanted.update(pointer for index in new for pointer in calls[index].used())
+        new = {index for index in earlier if index not in chosen and _matters(calls[index], wanted)}
+        for capture in recorded:
+            if capture.matters(chosen, wanted, thread):
+                new.update(capture.calls)
+        new -= chosen
     return [calls[index] for index in sorted(chosen)]
 
 
@@ -172,6 +212,7 @@ class Program:
     def __init__(self):
         self.objects: list[tuple[int, int, str]] = []  # first address, bytes, variable; latest last
         self.hosts: dict[int, int] = {}
+        self.functions: dict[int, str] = {}
         self.declarations: list[str] = []
         self.body: list[str] = []
 
@@ -192,6 +233,13 @@ class Program:
             return f"(void *)(uintptr_t){value:#x}"  # a handle nobody made, or a small number
         slot = self.hosts.setdefault(value, len(self.hosts))
         return f"(void *)host[{slot}]"
+
+    def function(self, value: int) -> str:
+        """One of the traced program's own functions, which does nothing here."""
+        if value and value not in self.functions:
+            self.functions[value] = f"function{len(self.functions)}"
+            self.declarations.append(f"static long {self.functions[value]}(void) {{ return 0; }}")
+        return f"(void *){self.functions[value]}" if value else "NULL"
 
     def array(self, parameter: Parameter, digits: str) -> str:
         name = f"array{len(self.declarations)}"
@@ -215,11 +263,16 @@ class Program:
         if parameter.gives_handle and number_of(value):
             given = call.given().get(parameter.name, 0)
             return f"(void *)&{self.new_object(given, call.block_size())}"
+        if parameter.kind.kind == "function":
+            return self.function(number_of(value))
         return self.pointer(number_of(value))
 
     def add(self, call: Call) -> None:
-        arguments = ", ".join(self.argument(call, parameter) for parameter in call.prototype.parameters)
-        text = f"{call.name}({arguments})"
+        parameters = call.prototype.parameters
+        # New objects last: one may have the address of something that the call was given.
+        order = sorted(parameters, key=lambda parameter: parameter.gives_handle)
+        spelled = {parameter.name: self.argument(call, parameter) for parameter in order}
+        text = f"{call.name}({', '.join(spelled[parameter.name] for parameter in parameters)})"
         result = call.prototype.result
         if result.kind == "void":
             self.body += [f"{text};", f'puts("{call.name}");']

@@ -1,4 +1,5 @@
-"""What C and C++ sources use of the stacks: headers, and functions by name. Nothing is compiled or preprocessed."""
+"""What C and C++ sources use of the stacks: headers, and functions by name. Nothing is compiled, and no macro is
+looked at."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from understudy.paths import STACKS
 
 SUFFIXES = {".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".maca", ".cu"}
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
+CONSTANTS = {"0": False, "false": False, "1": True, "true": True}  # conditions that need no macro
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 # Folders and files of headers that only the vendors have.
 VENDOR_HEADER = {
@@ -31,10 +34,36 @@ def files(path: pathlib.Path) -> list[pathlib.Path] | None:
 
 
 def read(file: pathlib.Path) -> str:
+    """The file without comments and without what no compiler sees."""
     try:
-        return file.read_text("utf-8", "replace")
+        return without_dead_lines(COMMENT_OR_TEXT.sub(_without_comment, file.read_text("utf-8", "replace")))
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from None
+
+
+def _without_comment(found: re.Match) -> str:
+    return found[0] if found[0].startswith('"') else " "
+
+
+def without_dead_lines(text: str) -> str:
+    """Without what `#if 0` switches off; where a macro decides, both branches stay."""
+    kept, levels = [], []  # of each #if around the line: whether the branch is dead, and whether the others behind it are
+    for line in text.split("\n"):
+        found = CONDITION.match(line)
+        if found is None:
+            if not any(dead for dead, _ in levels):
+                kept.append(line)
+            continue
+        holds = CONSTANTS.get(found[2].strip(" \t\r()")) if found[1] in ("if", "elif") else None
+        if found[1].startswith("if"):
+            levels.append((holds is False, holds is True))
+        elif levels:
+            _, decided = levels.pop()
+            if found[1] != "endif":
+                levels.append((decided or holds is False, decided or holds is True))
+        if not any(dead for dead, _ in levels):
+            kept.append(line)  # a condition may name functions, too
+    return "\n".join(kept)
 
 
 def header_path(header: str, stack: str) -> pathlib.Path | None:
