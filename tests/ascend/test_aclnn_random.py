@@ -49,6 +49,13 @@ def test_uniform(kind):
     assert uncorrelated(values[:-1], values[1:])
 
 
+def test_uniform_numbers_of_an_interval_whose_length_is_no_number():
+    values = call("InplaceUniform", **{"from": -1.5e308, "to": 1e308}, selfRef=empty((COUNT,), "F64"), seed=SEED, offset=0)
+    assert_uniform(values / 1e308, -1.5, 1)
+    halves = call("InplaceUniform", **{"from": -0.75e308, "to": 0.5e308}, selfRef=empty((COUNT,), "F64"), seed=SEED, offset=0)
+    np.testing.assert_array_equal(values, 2 * halves)
+
+
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_exponential(kind):
     """1 - exp(-lambda x) is uniform; no number is 0 or infinite; place, seed and offset decide, not the layout."""

@@ -96,8 +96,24 @@ def test_gradients_of_sequences_without_a_path():
         case = Call(propagates=propagates)
         case.run()
         gradients = case.gradients.values()[:4, -1]
-        assert (np.isnan(gradients[:, :2]).all() if propagates else (gradients == 0).all())
+        assert (np.isnan(gradients).all() if propagates else (gradients == 0).all())
         assert np.isfinite(case.gradients.values()[:, :-1]).all()
+
+
+@pytest.mark.parametrize("normalizes", [False, True])
+def test_a_class_that_cannot_be_has_no_share(normalizes):
+    """As a class of hardly any probability, which a softmax of float32 makes 0."""
+    gradients = []
+    for least in (0, 1e-30):
+        case = Call(normalizes=normalizes, sequences=[((1, 2), 5)])
+        probabilities = softmax(case.activations.astype(float)).astype(np.float32)
+        probabilities[2, 0, [1, 2]] = probabilities[4, 0, 0] = least
+        with np.errstate(divide="ignore"):
+            case.probs.buffer.write(np.log(probabilities) if normalizes else probabilities)
+        case.run()
+        assert np.isfinite(case.costs.read()).all()
+        gradients.append(case.gradients.values())
+    np.testing.assert_allclose(*gradients, atol=1e-6)
 
 
 def test_costs_only():

@@ -238,7 +238,16 @@ static void sum_shares(const Entry *entry, int64_t step)
     }
 }
 
-/* The gradient of some classes in a step, or 0: e^x - the share of the paths that go through a class. */
+/* The share of the paths that go through a class in a step: none does where it cannot be; without a path there are no shares. */
+US_ALWAYS_INLINE double share_of(const Entry *entry, int64_t class, double loss, double own)
+{
+    if (!(loss < INFINITY)) {
+        return NAN;
+    }
+    return entry->occurs[class] && own > -INFINITY ? exp_double(entry->shares[class] + loss - own) : 0;
+}
+
+/* The gradient of some classes in a step, or 0: e^x - the share of a class. */
 static void differentiate_classes(const Work *work, const Entry *entry, int64_t step, int64_t first, int64_t count, double loss,
                                   double gradient, bool counts)
 {
@@ -253,8 +262,7 @@ static void differentiate_classes(const Work *work, const Entry *entry, int64_t 
             slopes[i] = exp_double(own[i]);
         }
         for (int64_t i = 0; i < count; i++) {
-            const double share = entry->occurs[first + i] ? exp_double(entry->shares[first + i] + loss - own[i]) : 0;
-            slopes[i] = gradient * (slopes[i] - share);
+            slopes[i] = gradient * (slopes[i] - share_of(entry, first + i, loss, own[i]));
         }
     }
     us_store_double((char *)out->data + to * (int64_t)us_dtype_size(out->dtype), out->dtype, out->strides[2], slopes, count);
