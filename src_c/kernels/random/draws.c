@@ -35,28 +35,12 @@ RandomStream us_stream_of(RandomStream stream, const View *seed, const View *off
 
 /* ---- draws of a tile ---- */
 
-/* Where numbers begin, and how far they go; both in halves where the whole distance is none. */
-typedef struct Interval {
-    double from, size, unit, limit;
-} Interval;
-
-static Interval interval_of(const Work *work)
-{
-    const double unit = isinf(work->draws.b - work->draws.a) ? 2 : 1, from = work->draws.a / unit;
-    return (Interval){from, work->draws.b / unit - from, unit, work->limit};
-}
-
-US_ALWAYS_INLINE double place_within(const Interval *interval, double part)
-{
-    const double value = (interval->from + part * interval->size) * interval->unit;
-    return value < interval->limit ? value : interval->limit;
-}
-
 static void uniform_floats(const Work *work, const uint32_t *words, float *values)
 {
-    const Interval interval = interval_of(work);
+    const double from = work->draws.a, size = work->draws.b - from, limit = work->limit;
     for (int i = 0; i < WORDS; i++) {
-        values[i] = (float)place_within(&interval, (double)(int32_t)(words[i] >> 8) * 0x1p-24);
+        const double value = from + (double)(int32_t)(words[i] >> 8) * 0x1p-24 * size;
+        values[i] = (float)(value < limit ? value : limit);
     }
 }
 
@@ -68,9 +52,14 @@ US_ALWAYS_INLINE double unit_double(uint32_t high, uint32_t low)
 
 static void uniform_doubles(const Work *work, const uint32_t *words, double *values)
 {
-    const Interval interval = interval_of(work);
+    const double unit = isinf(work->draws.b - work->draws.a) ? 2 : 1; /* the distance is no number, that of halves is */
+    const double from = work->draws.a / unit, size = work->draws.b / unit - from, limit = work->limit / unit;
     for (int i = 0; i < HALF; i++) {
-        values[i] = place_within(&interval, unit_double(words[i], words[HALF + i]));
+        const double value = from + unit_double(words[i], words[HALF + i]) * size;
+        values[i] = value < limit ? value : limit;
+    }
+    for (int i = 0; unit != 1 && i < HALF; i++) {
+        values[i] *= unit;
     }
 }
 
