@@ -23,7 +23,7 @@ typedef struct Offer {
     struct Offer *next;
     uint64_t key;
     IpcNote note;
-    int source; /* the descriptor it was made of */
+    int source; /* the descriptor it was made of, which is open as long; or -1 */
     int file;   /* its own */
     bool anyone;
     int32_t *admitted;
@@ -238,14 +238,13 @@ static bool choose_key(uint64_t *key)
     return true;
 }
 
-IpcStatus us_ipc_offer(int file, const IpcNote *note, bool anyone, uint64_t *key)
+static IpcStatus add_offer(int source, int own, const IpcNote *note, bool anyone, uint64_t *key)
 {
     Offer *offer = calloc(1, sizeof *offer);
-    int own = offer != NULL ? fcntl(file, F_DUPFD_CLOEXEC, 0) : -1;
     pthread_mutex_lock(&offers_lock);
-    bool done = own >= 0 && start_serving() && choose_key(key);
+    bool done = offer != NULL && own >= 0 && start_serving() && choose_key(key);
     if (done) {
-        *offer = (Offer){.next = offers, .key = *key, .note = *note, .source = file, .file = own, .anyone = anyone};
+        *offer = (Offer){.next = offers, .key = *key, .note = *note, .source = source, .file = own, .anyone = anyone};
         offers = offer;
     }
     pthread_mutex_unlock(&offers_lock);
@@ -256,6 +255,16 @@ IpcStatus us_ipc_offer(int file, const IpcNote *note, bool anyone, uint64_t *key
         free(offer);
     }
     return done ? IPC_OK : IPC_EXHAUSTED;
+}
+
+IpcStatus us_ipc_offer(int file, const IpcNote *note, bool anyone, uint64_t *key)
+{
+    return add_offer(file, fcntl(file, F_DUPFD_CLOEXEC, 0), note, anyone, key);
+}
+
+IpcStatus us_ipc_give(int file, const IpcNote *note, uint64_t *key)
+{
+    return add_offer(-1, file, note, true, key);
 }
 
 bool us_ipc_offered(int file, uint64_t *key)

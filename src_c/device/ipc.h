@@ -30,9 +30,13 @@ typedef enum IpcStatus {
     IPC_EXHAUSTED, /* no memory, no thread, or no file descriptor is left */
 } IpcStatus;
 
-/* Offers a file, of which the offer keeps a descriptor of its own. Not `anyone`: only processes that us_ipc_admit names get
+/* Offers a file, of which the offer keeps a descriptor of its own. Before the file is closed it is withdrawn: another may get
+ * its number. Not `anyone`: only processes that us_ipc_admit names get
  * it. `*key` is never 0, and no other process's. */
 IpcStatus us_ipc_offer(int file, const IpcNote *note, bool anyone, uint64_t *key);
+
+/* The same of a file that is nobody's from now on, to anyone; also when that fails. */
+IpcStatus us_ipc_give(int file, const IpcNote *note, uint64_t *key);
 
 /* Adds processes to those that get the file. UNKNOWN: this process does not offer it. */
 IpcStatus us_ipc_admit(uint64_t key, const int32_t *processes, size_t count);

@@ -39,14 +39,13 @@ IpcStatus us_room_open(int32_t platform, uint64_t *key)
 {
     const IpcNote note = {.kind = IPC_ROOM, .platform = platform};
     const int file = memfd_create("understudy-ranks", MFD_CLOEXEC);
-    IpcStatus status = IPC_EXHAUSTED;
     if (file >= 0 && ftruncate(file, sizeof(SharedRoom)) == 0) {
-        status = us_ipc_offer(file, &note, true, key);
+        return us_ipc_give(file, &note, key);
     }
     if (file >= 0) {
-        close(file); /* the offer has its own */
+        close(file);
     }
-    return status;
+    return IPC_EXHAUSTED;
 }
 
 /* ---- join and leave ---- */

@@ -1,5 +1,6 @@
 """Memory and events of two processes (maca-runtime 7.5)."""
 
+from understudy import ascend
 from understudy.maca import ffi, lib
 
 from tests.conformance.other_process import OtherProcess
@@ -142,3 +143,12 @@ def test_bytes_that_are_no_handle():
         assert event_status(told) == INVALID
     assert lib.mcIpcCloseMemHandle(rt.device_memory()) == INVALID
     assert lib.mcIpcCloseMemHandle(ffi.NULL) == INVALID
+
+
+def test_an_event_is_not_taken_for_what_had_its_file_before():
+    """A root of ranks is offered by a file that is closed then: the next file has its number."""
+    ascend.call("aclrtSetDevice", 0)
+    ascend.call("HcclGetRootInfo", ascend.ffi.new("HcclRootInfo *"))
+    told = event_handle(rt.event(INTERPROCESS))
+    with OtherProcess(PRELUDE) as other:
+        assert other.ask(f"event_status({told!r})") == 0
