@@ -30,12 +30,11 @@ typedef enum IpcStatus {
     IPC_EXHAUSTED, /* no memory, no thread, or no file descriptor is left */
 } IpcStatus;
 
-/* Offers a file, of which the offer keeps a descriptor of its own. Before the file is closed it is withdrawn: another may get
- * its number. Not `anyone`: only processes that us_ipc_admit names get
- * it. `*key` is never 0, and no other process's. */
+/* Offers a file, of which the offer keeps a descriptor of its own. The caller withdraws it before the file is closed, whose number
+ * another may get. Not `anyone`: only processes that us_ipc_admit names get it. `*key` is never 0, and no other process's. */
 IpcStatus us_ipc_offer(int file, const IpcNote *note, bool anyone, uint64_t *key);
 
-/* The same of a file that is nobody's from now on, to anyone; also when that fails. */
+/* The same, to anyone, of a file that is the offer's own from now on; it is closed when that fails. */
 IpcStatus us_ipc_give(int file, const IpcNote *note, uint64_t *key);
 
 /* Adds processes to those that get the file. UNKNOWN: this process does not offer it. */
