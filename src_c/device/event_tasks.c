@@ -122,11 +122,10 @@ uint64_t us_event_issue_record(EventState *event)
     return number;
 }
 
-void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket)
+void us_event_record_comes_from(EventState *event, uint64_t record, StreamState *stream, uint64_t ticket, Moment *moment)
 {
     StreamState *previous = us_stream_hold(stream) ? stream : NULL;
     uint64_t previous_ticket = ticket;
-    Moment *moment = us_order_moment(stream, ticket);
     pthread_mutex_lock(&event->lock);
     publish_number(event, record);
     const bool latest = previous != NULL && record == event->words->recorded;
@@ -166,10 +165,12 @@ static bool record(EventState *event, Stream *stream)
     uint64_t number = task->record = take_number(event);
     pthread_mutex_unlock(&event->lock);
     uint64_t ticket = 0;
+    Moment *over = NULL;
     bool queued = us_event_task_queue(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,
-                                             .release = release_record, .argument = task, .anywhere = true}, &ticket);
+                                             .release = release_record, .argument = task, .anywhere = true, .over = &over},
+                                      &ticket);
     if (queued) {
-        us_event_record_comes_from(event, number, stream_state(stream), ticket);
+        us_event_record_comes_from(event, number, stream_state(stream), ticket, over);
     }
     return queued;
 }

@@ -187,13 +187,16 @@ static Moment *moment_of(EventState *event, uint64_t record)
     return moment;
 }
 
-void us_event_order(EventState *event, uint64_t record, StreamState *stream)
+Moment *us_event_moment(EventState *event, uint64_t record)
 {
-    if (record > 0) {
-        Moment *moment = moment_of(event, record);
-        us_order_wait(stream, moment);
-        us_order_let_go(moment);
-    }
+    Moment *moment = moment_of(event, record);
+    return moment != NULL || record == 0 ? moment : us_order_unknown();
+}
+
+/* For the host: what another process has recorded may be the end of anything. */
+static Moment *host_moment(EventState *event, uint64_t record)
+{
+    return us_event_is_shared(event) ? us_event_moment(event, record) : moment_of(event, record);
 }
 
 void us_event_await(EventState *event, uint64_t record)
@@ -217,10 +220,14 @@ bool us_event_wait(Stream *stream, Event *public, bool block_until_recorded, int
     pthread_mutex_unlock(&event->lock);
     task->record = record;
     task->timeout_us = timeout_us;
-    us_event_order(event, record, stream_state(stream));
+    Moment *moment = us_event_moment(event, record);
     uint64_t ticket = 0;
-    return us_event_task_queue(stream, (Task){.work = {"event wait", "event", 0}, .run = run_wait, .ready = wait_is_ready,
-                                     .release = release_wait, .argument = task, .anywhere = true}, &ticket);
+    const bool queued =
+        us_event_task_queue(stream, (Task){.work = {"event wait", "event", 0}, .run = run_wait, .ready = wait_is_ready,
+                                           .release = release_wait, .argument = task, .anywhere = true, .after = moment},
+                            &ticket);
+    us_order_let_go(moment);
+    return queued;
 }
 
 bool us_event_recorded(const Event *public)
@@ -241,7 +248,7 @@ bool us_event_complete(Event *public)
     bool complete = record > event->forgotten && is_reached(event, record);
     pthread_mutex_unlock(&event->lock);
     if (complete) {
-        us_order_seen(NULL, moment_of(event, record));
+        us_order_seen(NULL, host_moment(event, record));
     }
     return complete;
 }
@@ -275,7 +282,7 @@ WaitStatus us_event_synchronize(Event *public, int64_t timeout_us)
     pthread_mutex_lock(&event->lock);
     uint64_t record = event->words->recorded > event->forgotten ? event->words->recorded : 0;
     pthread_mutex_unlock(&event->lock);
-    Moment *moment = moment_of(event, record);
+    Moment *moment = host_moment(event, record);
     if (!wait_for_record(event, record, timeout_us)) {
         us_order_let_go(moment);
         return WAIT_TIMEOUT;

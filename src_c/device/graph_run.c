@@ -11,6 +11,7 @@
 typedef struct GraphLaunch {
     GraphState *graph; /* held */
     StreamState *stream;
+    Moment *moment; /* for the checks: what it waits for, or when it is over */
     uint64_t records[];
 } GraphLaunch;
 
@@ -379,7 +380,8 @@ static void issue(GraphLaunch *launch, Step *step, uint64_t kind)
 static void tell_origin(GraphLaunch *launch, Step *step, uint64_t ticket)
 {
     if (step->kind == STEP_EXTERNAL_RECORD) {
-        us_event_record_comes_from(step->event, launch->records[step->external], launch->stream, ticket);
+        us_event_record_comes_from(step->event, launch->records[step->external], launch->stream, ticket,
+                                   us_order_hold(launch->moment));
     }
 }
 
@@ -407,7 +409,7 @@ static void order_after(GraphLaunch *launch, Step *step, uint64_t number)
 {
     (void)number;
     if (step->kind == STEP_EXTERNAL_WAIT) {
-        us_event_order(step->event, launch->records[step->external], launch->stream);
+        launch->moment = us_order_join(launch->moment, us_event_moment(step->event, launch->records[step->external]));
     }
 }
 
@@ -464,18 +466,22 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     atomic_fetch_add(&graph->runs, 1);
     launch->graph = graph;
     launch->stream = stream_state(stream);
+    launch->moment = NULL;
     pthread_mutex_lock(&graph->lock);
     each_external(launch, issue, STEP_EXTERNAL_RECORD);
     each_external(launch, issue, STEP_EXTERNAL_WAIT);
     each_external(launch, order_after, 0);
     if (graph->may_block && waits_for_the_unknown(graph)) {
-        us_order_wait(launch->stream, NULL);
+        launch->moment = us_order_join(launch->moment, us_order_unknown());
     }
     size_t use_count = 0;
     Use *uses = collect_uses(graph, &use_count);
     pthread_mutex_unlock(&graph->lock);
     Task task = {.work = {name, "graph", 0}, .run = run_launch, .ready = launch_is_ready, .release = release_launch,
                  .argument = launch, .anywhere = !graph->runs_program, .uses = uses, .use_count = use_count};
+    Moment *after = launch->moment, *over = NULL;
+    task.after = after;
+    task.over = &over;
     bool external = graph->external_count > 0;
     bool kept = external && us_graph_hold(graph); /* the launch may be over before its ticket is told */
     GraphLaunch *told = kept ? malloc(sizeof *told + graph->external_count * sizeof *told->records) : NULL;
@@ -485,13 +491,16 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     uint64_t ticket = 0;
     bool queued = us_stream_queue(stream_state(stream), task, &ticket);
     free(uses);
+    us_order_let_go(after);
     if (!queued) {
         release_launch(launch);
     } else if (told != NULL) {
+        told->moment = over;
         pthread_mutex_lock(&graph->lock);
         each_external(told, tell_origin, ticket);
         pthread_mutex_unlock(&graph->lock);
     }
+    us_order_let_go(over);
     free(told);
     if (kept) {
         us_graph_let_go(graph);

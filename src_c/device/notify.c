@@ -264,16 +264,15 @@ static void note_record(NotifyState *notify, Moment *moment)
     pthread_mutex_unlock(&notify->lock);
 }
 
-/* For the checks: which record a wait will take is known only when there is one. */
-static void note_wait(NotifyState *notify, Stream *stream)
+/* For the checks: which record a wait will take is known only when there is one. Held. */
+static Moment *note_wait(NotifyState *notify)
 {
     pthread_mutex_lock(&notify->lock);
     notify->waits++;
     bool known = notify->words == &notify->own && notify->records >= notify->waits;
     Moment *moment = known ? us_order_hold(notify->moment) : NULL;
     pthread_mutex_unlock(&notify->lock);
-    us_order_wait(stream_state(stream), moment);
-    us_order_let_go(moment);
+    return moment != NULL ? moment : us_order_unknown();
 }
 
 bool us_notify_record(Notify *public, Stream *stream)
@@ -281,13 +280,14 @@ bool us_notify_record(Notify *public, Stream *stream)
     NotifyState *notify = notify_state(public);
     Promise *promise = us_stream_mode() == STREAM_MODE_DEFERRED ? malloc(sizeof *promise) : NULL;
     uint64_t ticket = 0;
-    Task task = {.work = {"notify record", "event", 0}, .run = run_record};
+    Moment *over = NULL;
+    Task task = {.work = {"notify record", "event", 0}, .run = run_record, .over = &over};
     if ((promise == NULL && us_stream_mode() == STREAM_MODE_DEFERRED) ||
         !queue_task(stream, (NotifyTask){.notify = notify}, task, &ticket)) {
         free(promise);
         return false;
     }
-    note_record(notify, us_order_moment(stream_state(stream), ticket));
+    note_record(notify, over);
     if (promise != NULL && !hold(notify)) {
         free(promise); /* destroyed meanwhile: nobody can wait for it any more */
     } else if (promise != NULL && !us_stream_hold(stream_state(stream))) {
@@ -386,7 +386,9 @@ bool us_notify_wait(Stream *stream, Notify *public, int64_t timeout_us)
 {
     uint64_t ticket = 0;
     NotifyTask task = {.notify = notify_state(public), .timeout_us = timeout_us};
-    note_wait(notify_state(public), stream);
-    return queue_task(stream, task, (Task){.work = {"notify wait", "event", 0}, .run = run_wait, .ready = take_flag},
-                      &ticket);
+    Moment *moment = note_wait(notify_state(public));
+    const bool queued = queue_task(stream, task, (Task){.work = {"notify wait", "event", 0}, .run = run_wait,
+                                                        .ready = take_flag, .after = moment}, &ticket);
+    us_order_let_go(moment);
+    return queued;
 }

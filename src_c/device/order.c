@@ -226,7 +226,7 @@ static void add_access(const Use *use, const Task *task, const StreamState *stre
 /* The stream's timeline, made when it is asked for first; NULL: nothing can be said about the stream. */
 static Timeline *timeline_of(StreamState *stream)
 {
-    for (size_t place = 0; place < PLACE_LIMIT && stream->timeline == NULL; place++) {
+    for (size_t place = 0; place < PLACE_LIMIT && stream->timeline == NULL && !stream->timeline_is_over; place++) {
         if (!taken_places[place]) {
             stream->timeline = calloc(1, sizeof *stream->timeline);
             if (stream->timeline != NULL) {
@@ -265,8 +265,12 @@ void us_order_queue(StreamState *stream, Task *task, Conflict *conflict)
     if (timeline != NULL) {
         last_tickets[timeline->place] = timeline->before + task->ticket;
         us_moment_advance(&timeline->waited, seen);
+        us_moment_advance(&timeline->waited, task->after); /* with the task that waits: nobody has waited for that yet */
         bool tells_host = !task->anywhere || us_is_value_write(task->run); /* which the host may be looking at */
         task->moment = tells_host ? moment_of(timeline, task->ticket - 1) : NULL;
+        if (task->over != NULL) {
+            *task->over = moment_of(timeline, task->ticket);
+        }
     }
     bool known = timeline != NULL && !is_unknown(timeline);
     for (size_t i = 0; i < task->use_count && known && (us_checks() & CHECK_RACE) != 0; i++) {
@@ -280,30 +284,29 @@ void us_order_queue(StreamState *stream, Task *task, Conflict *conflict)
     pthread_mutex_unlock(&lock);
 }
 
-Moment *us_order_moment(StreamState *stream, uint64_t ticket)
+Moment *us_order_moment(StreamState *stream, uint64_t *ticket)
 {
     if (!is_watching()) {
+        *ticket = atomic_load(&stream->submitted);
         return NULL;
     }
+    pthread_mutex_lock(&stream->lock);
     pthread_mutex_lock(&lock);
+    *ticket = atomic_load(&stream->submitted);
     Timeline *timeline = timeline_of(stream);
-    Moment *made = timeline != NULL ? moment_of(timeline, ticket) : NULL;
+    Moment *made = timeline != NULL ? moment_of(timeline, *ticket) : NULL;
     pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&stream->lock);
     return made;
 }
 
-void us_order_wait(StreamState *stream, const Moment *moment)
+Moment *us_order_unknown(void)
 {
-    if (!is_watching() || atomic_load(&stream->recorder) != NULL) {
-        return;
+    Moment *made = is_watching() ? us_moment_combine(NULL, NULL, 0) : NULL;
+    if (made != NULL) {
+        made->unknown = true;
     }
-    pthread_mutex_lock(&lock);
-    static const Moment unknown = {.unknown = true};
-    Timeline *timeline = timeline_of(stream);
-    if (timeline != NULL) {
-        us_moment_advance(&timeline->waited, moment != NULL ? moment : &unknown);
-    }
-    pthread_mutex_unlock(&lock);
+    return made;
 }
 
 /* The stream has come to rest, and so has what it waited for. */
@@ -344,6 +347,7 @@ void us_order_end(StreamState *stream)
         free(timeline);
         stream->timeline = NULL;
     }
+    stream->timeline_is_over = true;
     pthread_mutex_unlock(&lock);
 }
 

@@ -27,15 +27,16 @@ typedef struct Conflict {
 void us_order_queue(StreamState *stream, Task *task, Conflict *conflict);
 void us_order_tell(const StreamState *stream, const Conflict *conflict);
 
-/* When the stream will have done all tasks up to `ticket`; NULL: nothing is watched. Ended by us_order_let_go. */
-Moment *us_order_moment(StreamState *stream, uint64_t ticket);
+/* When the stream will have done all that is queued by now, up to the task `ticket`; NULL: nothing is watched. Ended by
+ * us_order_let_go. Of one task, us_stream_queue tells it (Task.over). */
+Moment *us_order_moment(StreamState *stream, uint64_t *ticket);
+/* A moment that is not known; NULL: nothing is watched. */
+Moment *us_order_unknown(void);
 Moment *us_order_hold(Moment *moment);
 void us_order_let_go(Moment *moment);
 /* Of two moments the later in every respect; lets go of both. */
 Moment *us_order_join(Moment *first, Moment *second);
 
-/* Later work of the stream waits for that moment; NULL: for one that is not known. Nothing when it is recorded. */
-void us_order_wait(StreamState *stream, const Moment *moment);
 /* The host has waited for it; lets go of it. NULL is allowed. `stream`: which it waited for; NULL: for an event. */
 void us_order_seen(StreamState *stream, Moment *moment);
 /* All the stream's work is over. */

@@ -19,6 +19,8 @@ typedef struct Task {
     const Use *uses;    /* while it is being queued or recorded */
     size_t use_count;
     struct Moment *moment; /* the program's own code: what is over when it begins (order.h); held */
+    struct Moment *after;  /* while it is being queued: what it waits for; NULL: nothing */
+    struct Moment **over;  /* while it is being queued: where to put when it will be over; NULL: nobody asks */
     uint64_t ticket; /* 1, 2, 3 … on its stream */
     int32_t thread;  /* that queued it, as the system numbers threads */
     bool anywhere;   /* any thread may run it: our own code only */
@@ -48,6 +50,7 @@ struct StreamState {
     _Atomic(struct Recorder *) recorder; /* takes the stream's work in place of the queue (recorder.c); NULL: none */
 
     struct Timeline *timeline; /* order.c; NULL: nobody watches */
+    bool timeline_is_over;     /* the stream has ended: it gets no other */
 
     _Atomic uint64_t submitted; /* ticket of the last task in the queue */
     _Atomic uint64_t allowed;   /* tasks up to here may run (deferred mode holds it back) */

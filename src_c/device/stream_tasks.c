@@ -124,33 +124,38 @@ static void release_stream_wait(void *argument)
     free(wait);
 }
 
-bool us_stream_wait_stream(Stream *stream, Stream *other)
+static bool queue_wait(StreamState *stream, StreamWait wanted, Moment *moment)
 {
-    StreamState *awaited = stream_state(other);
-    uint64_t ticket = atomic_load(&awaited->submitted);
-    Moment *moment = stream != other ? us_order_moment(awaited, ticket) : NULL;
-    if (moment != NULL) {
-        us_order_wait(stream_state(stream), moment);
-    }
-    us_order_let_go(moment);
-    if (stream == other || atomic_load(&awaited->completed) >= ticket) {
-        return true;
-    }
     StreamWait *wait = malloc(sizeof *wait);
     if (wait == NULL) {
         return false;
     }
-    *wait = (StreamWait){awaited, ticket};
-    if (!us_stream_hold(awaited)) {
+    *wait = wanted;
+    if (!us_stream_hold(wanted.awaited)) {
         free(wait);
         return true; /* it has ended, so all its work has */
     }
     Task task = {.work = {"stream wait", "wait", 0}, .run = run_stream_wait, .ready = awaited_is_done,
-                 .release = release_stream_wait, .argument = wait};
-    uint64_t own_ticket = 0;
-    if (!us_stream_queue(stream_state(stream), task, &own_ticket)) {
+                 .release = release_stream_wait, .argument = wait, .after = moment};
+    uint64_t ticket = 0;
+    if (!us_stream_queue(stream, task, &ticket)) {
         release_stream_wait(wait);
         return false;
     }
     return true;
+}
+
+bool us_stream_wait_stream(Stream *stream, Stream *other)
+{
+    StreamState *awaited = stream_state(other);
+    uint64_t ticket = 0;
+    if (stream == other) {
+        return true;
+    }
+    Moment *moment = us_order_moment(awaited, &ticket);
+    /* The wait is queued for the checks even if it is over. */
+    const bool queued = (moment == NULL && atomic_load(&awaited->completed) >= ticket) ||
+                        queue_wait(stream_state(stream), (StreamWait){awaited, ticket}, moment);
+    us_order_let_go(moment);
+    return queued;
 }

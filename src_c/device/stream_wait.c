@@ -44,8 +44,8 @@ bool us_stream_wait_ticket(StreamState *stream, uint64_t ticket, int64_t timeout
 WaitStatus us_stream_synchronize(Stream *public, int64_t timeout_us)
 {
     StreamState *stream = stream_state(public);
-    uint64_t ticket = atomic_load(&stream->submitted);
-    Moment *moment = us_order_moment(stream, ticket);
+    uint64_t ticket = 0;
+    Moment *moment = us_order_moment(stream, &ticket);
     if (!us_stream_wait_ticket(stream, ticket, timeout_us)) {
         us_order_let_go(moment);
         return WAIT_TIMEOUT;
@@ -57,11 +57,14 @@ WaitStatus us_stream_synchronize(Stream *public, int64_t timeout_us)
 bool us_stream_idle(Stream *public)
 {
     StreamState *stream = stream_state(public);
-    uint64_t ticket = atomic_load(&stream->submitted);
+    uint64_t ticket = 0;
+    Moment *moment = us_order_moment(stream, &ticket);
     us_stream_allow(stream, ticket);
     bool idle = atomic_load(&stream->completed) >= ticket;
     if (idle) {
-        us_order_seen(stream, us_order_moment(stream, ticket));
+        us_order_seen(stream, moment);
+    } else {
+        us_order_let_go(moment);
     }
     return idle;
 }
@@ -95,11 +98,15 @@ uint64_t us_stream_drop(StreamState *stream)
 void us_stream_abort(Stream *public)
 {
     StreamState *stream = stream_state(public);
-    uint64_t ticket = us_stream_drop(stream);
-    if (!us_stream_runs_here(stream)) { /* a task does not wait for itself */
-        us_stream_wait_ticket(stream, ticket, -1);
-        us_order_seen(stream, us_order_moment(stream, ticket));
+    uint64_t ticket = 0;
+    Moment *moment = us_order_moment(stream, &ticket);
+    ticket = us_stream_drop(stream);
+    if (us_stream_runs_here(stream)) { /* a task does not wait for itself */
+        us_order_let_go(moment);
+        return;
     }
+    us_stream_wait_ticket(stream, ticket, -1);
+    us_order_seen(stream, moment);
 }
 
 TaskIdentity us_stream_faulty_task(Stream *public)

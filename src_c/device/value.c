@@ -132,6 +132,9 @@ bool us_value_write(Stream *stream, const ValueTask *task)
 
 bool us_value_wait(Stream *stream, const ValueTask *task)
 {
-    us_order_wait(stream_state(stream), NULL);
-    return queue(stream, task, (Task){.work = {"value wait", "value", 8}, .run = run_wait, .ready = is_over});
+    Moment *moment = us_order_unknown();
+    const bool queued = queue(stream, task, (Task){.work = {"value wait", "value", 8}, .run = run_wait, .ready = is_over,
+                                                   .after = moment});
+    us_order_let_go(moment);
+    return queued;
 }
