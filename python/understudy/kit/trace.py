@@ -73,21 +73,24 @@ def scratch_folder() -> str | None:
 def run_to_its_end(program: list[str], environment: dict[str, str]) -> int:
     """The exit status. What ends this process ends the program, and it goes on with what was traced: a terminal sends Ctrl-C to
     both, the others are passed on. A second time the program is killed."""
-    came = []
+    came: list[int] = []
+    process = None
 
     def end(number, _):
         came.append(number)
-        if len(came) > 1:
+        if process is not None and len(came) > 1:
             process.kill()
-        elif number != signal.SIGINT:
+        elif process is not None and number != signal.SIGINT:
             process.send_signal(number)
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    process = subprocess.Popen(program, env=environment)
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, end)
     try:
+        process = subprocess.Popen(program, env=environment)
+        for number in list(came):  # before there was a program to end
+            process.send_signal(number)
         return process.wait()
     finally:
         for number, handler in before.items():
