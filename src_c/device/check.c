@@ -193,8 +193,8 @@ void us_check_freed(Allocation *block)
     if (us_checks() & CHECK_MEMORY) {
         check_fence(block);
         User user;
-        /* A pool gets its blocks back in a stream's order, about which `race` has been told. */
-        if (block->pool == NULL && us_order_find_user(block->address, block->size, true, &user)) {
+        /* What ends in a stream's order is used by the task that ends it: `race` has been told. */
+        if (block->pool == NULL && !block->leaving && us_order_find_user(block->address, block->size, true, &user)) {
             us_finding("memory", "%s is freed while %s, which uses it, is still queued", block_text(block).text,
                        user_text(&user).text);
         }

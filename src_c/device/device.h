@@ -121,6 +121,7 @@ struct Stream {
     uint32_t vendor_flags;
     int32_t priority;
     int32_t id;
+    bool implicit; /* nobody has created it, so nobody destroys it: no leak */
     int64_t vendor_state[5]; /* failure mode, subscription … : free for the vendor layer */
 };
 

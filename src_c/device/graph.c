@@ -1,5 +1,6 @@
 /* Graphs: their steps and what can be told of them. Runs are in graph_run.c, recording in capture.c. */
 #include "device/graph_internal.h"
+#include "device/order.h"
 
 #include "report/grace.h"
 #include "report/grow.h"
@@ -75,6 +76,7 @@ static void end_graph(void *argument)
     for (size_t c = 0; c < graph->child_count; c++) {
         us_graph_destroy(&graph->children[c]->public);
     }
+    us_order_let_go(graph->over);
     free(graph->owned);
     free(graph->children);
     free(graph->initials);

@@ -91,6 +91,7 @@ struct GraphState {
     bool may_block;    /* a step waits for the world outside */
     _Atomic int runs;
     StreamState *stream;     /* of the run that goes on; NULL: none */
+    struct Moment *over;     /* for the checks: when the latest launch is over; the next one comes after it */
     _Atomic uint64_t aborts;
     Initial *initials;
     size_t initial_count;

@@ -455,6 +455,18 @@ static Use *collect_uses(const GraphState *graph, size_t *count)
     return uses;
 }
 
+/* Takes the moment over. */
+static void keep_moment(GraphState *graph, Moment *over)
+{
+    if (over != NULL) {
+        pthread_mutex_lock(&graph->lock);
+        Moment *before = graph->over;
+        graph->over = over;
+        pthread_mutex_unlock(&graph->lock);
+        us_order_let_go(before);
+    }
+}
+
 bool us_graph_launch(Graph *public, Stream *stream, const char *name)
 {
     GraphState *graph = graph_state(public);
@@ -466,8 +478,8 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     atomic_fetch_add(&graph->runs, 1);
     launch->graph = graph;
     launch->stream = stream_state(stream);
-    launch->moment = NULL;
     pthread_mutex_lock(&graph->lock);
+    launch->moment = us_order_hold(graph->over);
     each_external(launch, issue, STEP_EXTERNAL_RECORD);
     each_external(launch, issue, STEP_EXTERNAL_WAIT);
     each_external(launch, order_after, 0);
@@ -483,8 +495,8 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     task.after = after;
     task.over = &over;
     bool external = graph->external_count > 0;
-    bool kept = external && us_graph_hold(graph); /* the launch may be over before its ticket is told */
-    GraphLaunch *told = kept ? malloc(sizeof *told + graph->external_count * sizeof *told->records) : NULL;
+    bool kept = us_graph_hold(graph); /* the launch may be over before its ticket is told */
+    GraphLaunch *told = kept && external ? malloc(sizeof *told + graph->external_count * sizeof *told->records) : NULL;
     if (told != NULL) {
         __builtin_memcpy(told, launch, sizeof *told + graph->external_count * sizeof *told->records);
     }
@@ -500,9 +512,9 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
         each_external(told, tell_origin, ticket);
         pthread_mutex_unlock(&graph->lock);
     }
-    us_order_let_go(over);
     free(told);
     if (kept) {
+        keep_moment(graph, over);
         us_graph_let_go(graph);
     }
     return queued;

@@ -183,6 +183,19 @@ bool us_handle_release(const void *handle, HandleKind kind)
     return object != NULL;
 }
 
+void us_handle_each(HandleKind kind, void (*visit)(const void *handle, void *argument), void *argument)
+{
+    pthread_mutex_lock(&lock);
+    const uint32_t count = slot_count;
+    pthread_mutex_unlock(&lock);
+    for (uint32_t index = 0; index < count; index++) {
+        const uint64_t identity = atomic_load_explicit(&slot_at(index)->identity, memory_order_acquire);
+        if (identity >> 32 == kind) {
+            visit(handle_value(index, (uint32_t)identity), argument);
+        }
+    }
+}
+
 uint64_t us_handle_count(HandleKind kind)
 {
     return atomic_load_explicit(&live_counts[kind & 0xff], memory_order_relaxed);

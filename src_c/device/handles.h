@@ -29,6 +29,9 @@ void *us_handle_end(const void *handle, HandleKind kind);
  * handle was not alive. */
 bool us_handle_release(const void *handle, HandleKind kind);
 
+/* Calls `visit` with every handle of that kind that is alive; the caller is in a call (grace.h), so that objects stay. */
+void us_handle_each(HandleKind kind, void (*visit)(const void *handle, void *argument), void *argument);
+
 /* Number of live handles of that kind (tests, leak reports). */
 uint64_t us_handle_count(HandleKind kind);
 

@@ -384,6 +384,10 @@ IpcStatus us_ipc_fetch(uint64_t key, IpcKind kind, int32_t platform, IpcNote *no
         us_explain(why, "no file descriptor is left, here or in process %d", owner);
         return IPC_EXHAUSTED;
     }
-    us_explain(why, "process %d does not share it: it has taken it back, was never asked to, or has ended", owner);
+    if (owner == 0) {
+        us_explain(why, "these bytes are no key that a process has given");
+    } else {
+        us_explain(why, "process %d does not share it: it has taken it back, was never asked to, or has ended", owner);
+    }
     return IPC_UNKNOWN;
 }

@@ -179,7 +179,7 @@ void us_memory_end_block(PlatformState *platform, Allocation *block)
     free_block(arena_of_range(platform, block->address, 0), block);
 }
 
-MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, Explanation *why)
+static MemoryStatus free_memory(Platform *platform, MemoryKind kind, void *address, bool queued, Explanation *why)
 {
     PlatformState *state = platform_state(platform);
     pthread_mutex_lock(&state->memory_lock);
@@ -195,11 +195,22 @@ MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, 
     } else if (block->kind != kind || arena == NULL || block->pool != NULL) {
         describe(why, address, block, ", which another function frees");
     } else {
+        block->leaving = queued;
         free_block(arena, block);
         status = MEMORY_OK;
     }
     pthread_mutex_unlock(&state->memory_lock);
     return status;
+}
+
+MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, Explanation *why)
+{
+    return free_memory(platform, kind, address, false, why);
+}
+
+MemoryStatus us_memory_free_queued(Platform *platform, MemoryKind kind, void *address, Explanation *why)
+{
+    return free_memory(platform, kind, address, true, why);
 }
 
 typedef struct Owned {

@@ -43,7 +43,7 @@ typedef struct Allocation {
     unsigned char *written; /* UNDERSTUDY_CHECK=init: a bit per byte that has been written; otherwise NULL */
     int shared_file;        /* descriptor + 1 of the file that has the bytes, so that other processes may; 0: none */
     struct PoolState *pool; /* whose it is (pool.h); NULL: us_memory_free frees it */
-    bool leaving;           /* its pool will get it back when a stream comes to that */
+    bool leaving;           /* its pool will get it back, or it is freed, when a stream comes to that */
     void *notes;            /* the vendor layer's, of malloc; ends with the block */
 } Allocation;
 
@@ -70,6 +70,8 @@ MemoryStatus us_memory_allocate(Device *device, MemoryKind kind, BlockSize size,
 
 /* Frees a block of that kind by its first address. On MEMORY_NOT_FOUND `why` says what the pointer is. */
 MemoryStatus us_memory_free(Platform *platform, MemoryKind kind, void *address, Explanation *why);
+/* The same by a task, which has told the checks that it uses the block. */
+MemoryStatus us_memory_free_queued(Platform *platform, MemoryKind kind, void *address, Explanation *why);
 
 /* Registers existing host memory as pinned (aclrtHostRegister, mcHostRegister), and undoes it; kernels see it if `mapped`.
  * Registering a range that overlaps a registered one gives MEMORY_EXHAUSTED, one that is not all memory MEMORY_NOT_FOUND. */

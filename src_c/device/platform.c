@@ -495,7 +495,7 @@ uint64_t us_device_streams(const Device *device)
     pthread_mutex_lock(&platform->device_lock);
     for (ContextState *c = device_state(device)->contexts; c != NULL; c = c->next) {
         for (StreamState *stream = c->streams; stream != NULL; stream = stream->next) {
-            count += &stream->public != c->public.default_stream;
+            count += &stream->public != c->public.default_stream && !stream->public.implicit;
         }
     }
     pthread_mutex_unlock(&platform->device_lock);

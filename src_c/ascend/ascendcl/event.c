@@ -162,10 +162,10 @@ static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t
                ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
                "event %d was made without ACL_EVENT_SYNC (its flags are 0x%x)", (int)event->id,
                (unsigned)event->vendor_flags);
+    Stream *target = acl_require_task_stream(call, stream);
     us_require(call, event->vendor_state[EVENT_FORM] != EVENT_PLAIN || us_event_recorded(event) ||
                us_event_is_captured(event),
                "event", "unrecorded", ACL_ERROR_RT_PARAM_INVALID, "event %d has never been recorded", (int)event->id);
-    Stream *target = acl_require_task_stream(call, stream);
     bool blocks = event != NULL && event->vendor_state[EVENT_FORM] == EVENT_WITH_FLAG;
     int64_t timeout_us = timeout_s > 0 ? (int64_t)timeout_s * 1000000 : wait_timeout_us();
     require_capturable(call, event, target);

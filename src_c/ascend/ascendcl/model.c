@@ -73,6 +73,7 @@ aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream, uint32_t flag)
                (unsigned)ACL_MODEL_STREAM_FLAG_DEFAULT);
     Graph *graph = require_open(&call, modelRI);
     Stream *found = model_require_stream(&call, stream);
+    acl_require_own_stream(&call, "stream", "context", found, acl_require_context(&call, "context", "none"));
     us_require(&call, (found->vendor_flags & ACL_STREAM_PERSISTENT) != 0, "stream", "persistent",
                ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "stream %d was made without ACL_STREAM_PERSISTENT", (int)found->id);
     us_require(&call, !us_graph_has_bound(NULL, found), "stream", "bound", ACL_ERROR_RT_STREAM_MODEL,

@@ -209,6 +209,7 @@ static Stream *thread_stream(Context *context)
     }
     stream = us_stream_create(context, 0);
     if (stream != NULL) {
+        stream->implicit = true;
         stream->vendor_state[STREAM_OWNER] = owner;
         maca_stream_link(stream);
     }

@@ -76,6 +76,7 @@ mcError_t mcDeviceReset(void)
         Device *device = runtime_started_device(&call);
         if (device != NULL) {
             us_device_reset(device, true);
+            runtime_end_events();
         }
     }
     return runtime_end(&call);

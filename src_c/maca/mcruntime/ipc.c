@@ -36,7 +36,7 @@ static uint64_t read_key(const char *handle, const char *mark)
 static void require_shared(Call *call, IpcStatus status, const Explanation *why)
 {
     us_require(call, status == IPC_OK || status == IPC_EXHAUSTED, "handle", "unknown", mcErrorInvalidValue,
-               "nobody shares that: %s", why->text);
+               "the handle cannot be opened: %s", why->text);
     us_require(call, status == IPC_OK, "handle", "resources", mcErrorMemoryAllocation, "%s", why->text);
 }
 

@@ -131,6 +131,20 @@ Context *runtime_context_of_event(const Event *event)
     return context != NULL && context->device->platform == maca_platform() ? context : NULL;
 }
 
+static void end_event(const void *handle, void *platform)
+{
+    Event *event = us_event_of_handle(handle);
+    if (event != NULL && event->device->platform == platform && event->vendor_state[0] != 0 &&
+        runtime_context_of_event(event) == NULL) {
+        us_event_destroy(event);
+    }
+}
+
+void runtime_end_events(void)
+{
+    us_handle_each(HANDLE_EVENT, end_event, maca_platform());
+}
+
 Event *require_event(Call *call, mcEvent_t handle)
 {
     require_outside_host_function(call);

@@ -39,6 +39,8 @@ Event *require_event(Call *call, mcEvent_t handle);
 /* Ties a new event to its context; the context of an event, NULL when that is gone. */
 void runtime_bind_event(Event *event, const Context *context);
 Context *runtime_context_of_event(const Event *event);
+/* Destroys the events whose device has been reset since. */
+void runtime_end_events(void);
 
 /* Allocates size > 0 bytes charged to the device. */
 void runtime_allocate(Call *call, Device *device, MemoryKind kind, size_t size, void **address);

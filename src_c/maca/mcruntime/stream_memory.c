@@ -72,8 +72,19 @@ static void release_free(void *argument)
 static DeviceFault run_free(void *argument, Explanation *why)
 {
     QueuedFree *entry = argument;
-    MemoryStatus status = us_memory_free(maca_platform(), MEMORY_DEVICE, entry->address, why);
+    MemoryStatus status = us_memory_free_queued(maca_platform(), MEMORY_DEVICE, entry->address, why);
     return status == MEMORY_OK ? DEVICE_FAULT_NONE : DEVICE_FAULT_ADDRESS;
+}
+
+/* The free is a use of the whole block. */
+static bool submit_free(Stream *stream, const char *function, const Allocation *block, QueuedFree *entry)
+{
+    const Use all = {.address = block->address, .size = block->size, .writes = true};
+    const Work work = {function, "memory", block->size};
+    bool queued = maca_stream_enter(stream) &&
+                  us_stream_submit_using(stream, work, (Uses){&all, 1}, run_free, release_free, entry);
+    maca_stream_leave(stream);
+    return queued;
 }
 
 mcError_t mcFreeAsync(void *p, mcStream_t s)
@@ -97,7 +108,7 @@ mcError_t mcFreeAsync(void *p, mcStream_t s)
         us_require(&call, fresh, "p", "queued", mcErrorInvalidValue, "%p is being freed by an earlier mcFreeAsync", p);
         if (!fresh) {
             free(entry);
-        } else if (!maca_submit(stream, call.function, run_free, release_free, entry)) {
+        } else if (!submit_free(stream, call.function, &block, entry)) {
             release_free(entry);
             require_queued(&call, false);
         }

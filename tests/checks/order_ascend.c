@@ -1,0 +1,94 @@
+/* What a second thread that waits for the device, or asks for a stream, must not hide or invent; vendor API only. The first
+ * argument is what main does, the second what the thread does. */
+#include "../check.h"
+
+#include "acl/acl.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BYTES = 4096, TURNS = 400 };
+
+static aclrtStream first, second;
+static aclrtEvent event;
+static void *block;
+static char host[BYTES];
+static const char *other;
+static _Atomic int is_over;
+
+static void *watch(void *argument)
+{
+    aclrtStreamStatus status;
+    CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
+    while (!atomic_load(&is_over)) {
+        if (strcmp(other, "device") == 0) {
+            CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
+        } else {
+            CHECK(aclrtStreamQuery(second, &status) == ACL_SUCCESS);
+        }
+    }
+    return argument;
+}
+
+static void take_a_while(void *argument)
+{
+    (void)argument;
+    usleep(200);
+}
+
+/* Streams that live for a turn, whose places in the order others take. */
+static void use_short_streams(void)
+{
+    aclrtStream stream;
+    void *memory;
+    CHECK(aclrtCreateStream(&stream) == ACL_SUCCESS && aclrtMalloc(&memory, BYTES, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+    for (int k = 0; k < 3; k++) {
+        CHECK(aclrtMemsetAsync(memory, BYTES, k, BYTES, stream) == ACL_SUCCESS);
+    }
+    CHECK(aclrtSynchronizeStream(stream) == ACL_SUCCESS);
+    CHECK(aclrtMemcpy(host, BYTES, memory, BYTES, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+    CHECK(aclrtFree(memory) == ACL_SUCCESS && aclrtDestroyStream(stream) == ACL_SUCCESS);
+}
+
+/* The second stream waits for the first one; the host waits for the second, or, wrongly, for none. */
+static void wait_by_event(int for_second)
+{
+    if (!for_second) {
+        CHECK(aclrtLaunchHostFunc(first, take_a_while, NULL) == ACL_SUCCESS); /* nobody has waited for the first stream yet */
+    }
+    CHECK(aclrtMemsetAsync(block, BYTES, 1, BYTES, first) == ACL_SUCCESS);
+    CHECK(aclrtRecordEvent(event, first) == ACL_SUCCESS && aclrtStreamWaitEvent(second, event) == ACL_SUCCESS);
+    if (for_second) {
+        CHECK(aclrtMemsetAsync(block, BYTES, 2, BYTES, second) == ACL_SUCCESS);
+        CHECK(aclrtSynchronizeStream(second) == ACL_SUCCESS);
+    }
+    CHECK(aclrtMemcpy(host, BYTES, block, BYTES, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+    CHECK(aclrtSynchronizeStream(first) == ACL_SUCCESS && aclrtSynchronizeStream(second) == ACL_SUCCESS);
+}
+
+int main(int count, char **arguments)
+{
+    CHECK(count == 3);
+    other = arguments[2];
+    pthread_t thread;
+    CHECK(aclInit(NULL) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);
+    CHECK(aclrtCreateStream(&first) == ACL_SUCCESS && aclrtCreateStream(&second) == ACL_SUCCESS);
+    CHECK(aclrtCreateEvent(&event) == ACL_SUCCESS);
+    CHECK(aclrtMalloc(&block, BYTES, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+    CHECK(pthread_create(&thread, NULL, watch, NULL) == 0);
+    for (int turn = 0; turn < TURNS; turn++) {
+        if (strcmp(arguments[1], "short-streams") == 0) {
+            use_short_streams();
+        } else {
+            wait_by_event(strcmp(arguments[1], "event") == 0);
+        }
+    }
+    atomic_store(&is_over, 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(aclrtFree(block) == ACL_SUCCESS && aclrtDestroyEvent(event) == ACL_SUCCESS);
+    CHECK(aclrtDestroyStream(first) == ACL_SUCCESS && aclrtDestroyStream(second) == ACL_SUCCESS);
+    puts("done");
+    return 0;
+}

@@ -1,0 +1,71 @@
+/* What ends in a stream's order, or with its device; vendor API only. The first argument is what main does. */
+#include "../check.h"
+
+#include "mcr/mc_runtime_api.h"
+
+#include <string.h>
+
+enum { BYTES = 4096 };
+
+static mcStream_t first, second;
+
+/* The free comes behind the fill, or nothing orders the two. */
+static void free_in_order(int is_ordered)
+{
+    void *block;
+    CHECK(mcMallocAsync(&block, BYTES, first) == mcSuccess && mcStreamSynchronize(first) == mcSuccess);
+    CHECK(mcMemsetAsync(block, 1, BYTES, is_ordered ? first : second) == mcSuccess);
+    CHECK(mcFreeAsync(block, first) == mcSuccess);
+    CHECK(mcDeviceSynchronize() == mcSuccess);
+}
+
+static mcGraphExec_t record_fill(void *block)
+{
+    mcGraph_t graph;
+    mcGraphExec_t run;
+    CHECK(mcStreamBeginCapture(first, mcStreamCaptureModeGlobal) == mcSuccess);
+    CHECK(mcMemsetAsync(block, 1, BYTES, first) == mcSuccess);
+    CHECK(mcStreamEndCapture(first, &graph) == mcSuccess);
+    CHECK(mcGraphInstantiate(&run, graph, NULL, NULL, 0) == mcSuccess && mcGraphDestroy(graph) == mcSuccess);
+    return run;
+}
+
+/* Launches of one graph come one after the other, on whichever streams; those of two do not. */
+static void launch_twice(int is_one)
+{
+    void *block;
+    CHECK(mcMalloc(&block, BYTES) == mcSuccess);
+    mcGraphExec_t runs[2] = {record_fill(block), record_fill(block)};
+    CHECK(mcGraphLaunch(runs[0], first) == mcSuccess && mcGraphLaunch(runs[is_one ? 0 : 1], second) == mcSuccess);
+    CHECK(mcDeviceSynchronize() == mcSuccess);
+    CHECK(mcGraphExecDestroy(runs[0]) == mcSuccess && mcGraphExecDestroy(runs[1]) == mcSuccess);
+    CHECK(mcFree(block) == mcSuccess);
+}
+
+/* Neither the thread's stream nor an event that ended with its device can be destroyed. */
+static void leave_what_cannot_be_destroyed(void)
+{
+    mcEvent_t event;
+    CHECK(mcMemsetAsync(NULL, 0, 0, mcStreamPerThread) == mcSuccess && mcStreamSynchronize(mcStreamPerThread) == mcSuccess);
+    CHECK(mcEventCreate(&event) == mcSuccess && mcDeviceReset() == mcSuccess);
+    CHECK(mcEventDestroy(event) == mcErrorInvalidResourceHandle);
+}
+
+int main(int count, char **arguments)
+{
+    CHECK(count == 2);
+    const char *what = arguments[1];
+    CHECK(mcStreamCreateWithFlags(&first, mcStreamNonBlocking) == mcSuccess);
+    CHECK(mcStreamCreateWithFlags(&second, mcStreamNonBlocking) == mcSuccess);
+    if (strstr(what, "free") != NULL) {
+        free_in_order(strcmp(what, "free") == 0);
+    } else if (strstr(what, "launch") != NULL) {
+        launch_twice(strcmp(what, "launch") == 0);
+    }
+    CHECK(mcStreamDestroy(first) == mcSuccess && mcStreamDestroy(second) == mcSuccess);
+    if (strcmp(what, "reset") == 0) {
+        leave_what_cannot_be_destroyed();
+    }
+    puts("done");
+    return 0;
+}
