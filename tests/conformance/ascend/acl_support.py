@@ -64,9 +64,9 @@ def context(ordinal: int = 0):
 
 
 @contextlib.contextmanager
-def stream():
+def stream(flags: int = 0):
     made = ffi.new("aclrtStream *")
-    ok(lib.aclrtCreateStream(made))
+    ok(lib.aclrtCreateStreamWithConfig(made, 0, flags) if flags else lib.aclrtCreateStream(made))
     try:
         yield made[0]
     finally:
@@ -74,9 +74,9 @@ def stream():
 
 
 @contextlib.contextmanager
-def foreign_stream():
+def foreign_stream(flags: int = 0):
     """A stream of a context that is not current."""
-    with device(), context(), stream() as other:
+    with device(), context(), stream(flags) as other:
         mine = ffi.new("aclrtContext *")
         ok(lib.aclrtGetCurrentContext(mine))
         with context():

@@ -7,7 +7,7 @@ import tempfile
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.conformance.ascend.acl_support import case, device, in_thread, no_context, ok
+from tests.conformance.ascend.acl_support import case, device, foreign_stream, in_thread, no_context, ok
 from tests.conformance.harness import Result, check_rule
 
 ON_910 = {"UNDERSTUDY_SOC": "Ascend910"}
@@ -119,6 +119,10 @@ class Scene:
 
     def persistent(self):
         return self.stream(lib.ACL_STREAM_PERSISTENT)
+
+    def foreign(self):
+        """A persistent stream of another context."""
+        return self.stack.enter_context(foreign_stream(lib.ACL_STREAM_PERSISTENT))
 
     def bound(self, model=None):
         stream = self.persistent()
@@ -783,6 +787,7 @@ RULES = [
     *[R(f"{name}/modelRI/closed", {0: lambda s: s.built()})
       for name in ("aclmdlRIBindStream", "aclmdlRIEndTask", "aclmdlRIBuildEnd")],
     R("aclmdlRIBindStream/stream/persistent", {1: lambda s: s.stream()}),
+    R("aclmdlRIBindStream/stream/context", {1: lambda s: s.foreign()}),
     R("aclmdlRIBindStream/stream/bound", {1: lambda s: s.bound()}),
     R("aclmdlRIBindStream/stream/capturing", {1: lambda s: s.recording(flags=lib.ACL_STREAM_PERSISTENT)}),
     R("aclrtSetStreamFailureMode/stream/bound", {0: lambda s: s.bound()}, {0: lambda s: s.persistent()}),
