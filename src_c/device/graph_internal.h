@@ -89,6 +89,7 @@ struct GraphState {
     bool recording, invalid;
     bool runs_program; /* a step is the program's own code */
     bool may_block;    /* a step waits for the world outside */
+    bool compared;     /* its branches, for the check race */
     _Atomic int runs;
     StreamState *stream;     /* of the run that goes on; NULL: none */
     struct Moment *over;     /* for the checks: when the latest launch is over; the next one comes after it */
@@ -121,6 +122,9 @@ bool us_graph_annotate(GraphState *graph, Place place, StepNote note, const void
 
 Body *us_body_create(const Task *task);
 void us_body_let_go(Body *body);
+
+/* For the check race: tells of branches that use the same bytes in no order. With the lock held. */
+void us_graph_compare_branches(const GraphState *graph);
 
 /* ---- what a stream's work goes into instead of its queue (recorder.c) ---- */
 

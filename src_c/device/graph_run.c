@@ -480,6 +480,10 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     launch->stream = stream_state(stream);
     pthread_mutex_lock(&graph->lock);
     launch->moment = us_order_hold(graph->over);
+    if ((us_checks() & CHECK_RACE) != 0 && !graph->compared) {
+        graph->compared = true;
+        us_graph_compare_branches(graph);
+    }
     each_external(launch, issue, STEP_EXTERNAL_RECORD);
     each_external(launch, issue, STEP_EXTERNAL_WAIT);
     each_external(launch, order_after, 0);

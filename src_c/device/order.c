@@ -456,3 +456,12 @@ void us_order_tell(const StreamState *stream, const Conflict *conflict)
                us_place(conflict->earlier_caller).text, (int)conflict->earlier_stream, a->writes ? "writes" : "reads",
                (int)conflict->later_stream, (int)conflict->earlier_stream);
 }
+
+void us_order_tell_branches(const Task *first, const Use *of_first, const Task *second, const Use *of_second)
+{
+    const uintptr_t at = of_first->address > of_second->address ? of_first->address : of_second->address;
+    us_finding("race", "%s%s %s memory at %p that %s%s %s in another branch of the graph; nothing in the graph orders the two: "
+               "let one branch wait for an event of the other", second->work.name, us_place(second->caller).text,
+               of_second->writes ? "writes" : "reads", (void *)at, first->work.name, us_place(first->caller).text,
+               of_first->writes ? "writes" : "reads");
+}

@@ -26,6 +26,8 @@ typedef struct Conflict {
 } Conflict;
 void us_order_queue(StreamState *stream, Task *task, Conflict *conflict);
 void us_order_tell(const StreamState *stream, const Conflict *conflict);
+/* The same of two branches of a graph. */
+void us_order_tell_branches(const Task *first, const Use *of_first, const Task *second, const Use *of_second);
 
 /* When the stream will have done all that is queued by now, up to the task `ticket`; NULL: nothing is watched. Ended by
  * us_order_let_go. Of one task, us_stream_queue tells it (Task.over). */

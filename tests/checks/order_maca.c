@@ -42,6 +42,34 @@ static void launch_twice(int is_one)
     CHECK(mcFree(block) == mcSuccess);
 }
 
+/* Two branches of one graph that fill the same bytes; the second waits for the first at its end, or only at its beginning. */
+static void branch(int is_ordered)
+{
+    void *block;
+    mcEvent_t fork, join;
+    mcGraph_t graph;
+    mcGraphExec_t run;
+    CHECK(mcMalloc(&block, BYTES) == mcSuccess && mcEventCreate(&fork) == mcSuccess && mcEventCreate(&join) == mcSuccess);
+    CHECK(mcStreamBeginCapture(first, mcStreamCaptureModeGlobal) == mcSuccess);
+    if (!is_ordered) {
+        CHECK(mcEventRecord(fork, first) == mcSuccess && mcStreamWaitEvent(second, fork, 0) == mcSuccess);
+    }
+    CHECK(mcMemsetAsync(block, 1, BYTES, first) == mcSuccess);
+    if (is_ordered) {
+        CHECK(mcEventRecord(fork, first) == mcSuccess && mcStreamWaitEvent(second, fork, 0) == mcSuccess);
+    }
+    CHECK(mcMemsetAsync(block, 2, BYTES / 2, second) == mcSuccess);
+    CHECK(mcEventRecord(join, second) == mcSuccess && mcStreamWaitEvent(first, join, 0) == mcSuccess);
+    CHECK(mcMemsetAsync(block, 3, BYTES, first) == mcSuccess);
+    CHECK(mcStreamEndCapture(first, &graph) == mcSuccess);
+    CHECK(mcGraphInstantiate(&run, graph, NULL, NULL, 0) == mcSuccess);
+    for (int k = 0; k < 2; k++) { /* told once */
+        CHECK(mcGraphLaunch(run, first) == mcSuccess && mcStreamSynchronize(first) == mcSuccess);
+    }
+    CHECK(mcGraphExecDestroy(run) == mcSuccess && mcGraphDestroy(graph) == mcSuccess);
+    CHECK(mcEventDestroy(fork) == mcSuccess && mcEventDestroy(join) == mcSuccess && mcFree(block) == mcSuccess);
+}
+
 /* Neither the thread's stream nor an event that ended with its device can be destroyed. */
 static void leave_what_cannot_be_destroyed(void)
 {
@@ -61,6 +89,8 @@ int main(int count, char **arguments)
         free_in_order(strcmp(what, "free") == 0);
     } else if (strstr(what, "launch") != NULL) {
         launch_twice(strcmp(what, "launch") == 0);
+    } else if (strstr(what, "branches") != NULL) {
+        branch(strcmp(what, "branches") == 0);
     }
     CHECK(mcStreamDestroy(first) == mcSuccess && mcStreamDestroy(second) == mcSuccess);
     if (strcmp(what, "reset") == 0) {

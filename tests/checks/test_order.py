@@ -32,7 +32,8 @@ def test_another_thread_hides_no_mistake():
 
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
 @pytest.mark.parametrize("what, expected", [("free", None), ("unordered-free", "mcFreeAsync"), ("launch", None),
-                                            ("unordered-launch", "mcGraphLaunch"), ("reset", None)])
+                                            ("unordered-launch", "mcGraphLaunch"), ("branches", None),
+                                            ("unordered-branches", "mcMemsetAsync"), ("reset", None)])
 def test_what_ends_in_a_streams_order(what, expected, mode):
     found = findings("maca", [what], mode)
     assert len(found) == (expected is not None), found
