@@ -168,9 +168,10 @@ void op_require_nd(OpCall *op, const Operand *operand);                         
 void op_require_elements(OpCall *op, const Operand *operand, int64_t count);            /* elements */
 
 /* Lists: as many entries as the model has tensors (length); shapes (same-shape) and types (same-dtype) alike, tensor by
- * tensor; every tensor of the type of the model's first (uniform). */
+ * tensor, or room for as many elements (same-shape too); every tensor of the type of the model's first (uniform). */
 void op_require_list_length(OpCall *op, const char *name, int32_t count, Operands model);
 void op_require_same_shapes(OpCall *op, Operands list, Operands model);
+void op_require_room(OpCall *op, Operands list, Operands model);
 void op_require_same_dtypes(OpCall *op, Operands list, Operands model);
 void op_require_items(OpCall *op, Operands list); /* none is NULL (item) */
 void op_require_uniform(OpCall *op, Operands list, Operands model);

@@ -79,6 +79,16 @@ static const Operand *item_of(const Operands *list, int32_t item)
     return list->count == 0 ? NULL : list->items[list->count == 1 ? 0 : item];
 }
 
+/* The tensor whose shape the results of an item have: that of the first list, before which a scalar may stand. */
+static const Operand *partner_of(int32_t input_count, const Operands *inputs, int32_t item)
+{
+    int32_t i = 0;
+    while (i + 1 < input_count && inputs[i].count == 0) {
+        i++;
+    }
+    return item_of(&inputs[i], item);
+}
+
 /* The type of the outputs; float for integers that the formula has nothing of its own for. */
 static DType list_compute(const MapFormula *formula, aclDataType type)
 {
@@ -115,8 +125,8 @@ aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_co
             *view++ = (PlannedView){device_numbers.items[i], VIEW_READ, NULL};
         }
         for (int32_t i = 0; i < output_count; i++) {
-            *view++ = (PlannedView){outputs[i].items[item], VIEW_WRITE, NULL};
+            *view++ = op_list_output(op, outputs[i].items[item], partner_of(input_count, inputs, item));
         }
     }
-    return op_plan_views(op, us_map, call, size, items * per_item, views);
+    return op_plan_lists(op, us_map, call, size, items * per_item, views, output_count, outputs);
 }

@@ -625,6 +625,8 @@ def break_rank(entry, rule, arguments):
     name = rule["subject"]
     value = arguments[name]
     many = int(high or low) + 1
+    if isinstance(value, list) and name != words[1]:  # it need not have its partner's shape
+        return {name: [dataclasses.replace(item, shape=_grown(item.shape, many)) for item in value]}
     if isinstance(value, list):
         grown = {other: [dataclasses.replace(item, shape=_grown(item.shape, many)) for item in values]
                  for other, values in arguments.items() if isinstance(values, list) and values
