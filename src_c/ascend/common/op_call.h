@@ -90,6 +90,7 @@ typedef struct Operands {
                 .count = sizeof((const Operand *[]){__VA_ARGS__}) / sizeof(const Operand *), \
                 .items = (const Operand *[]){__VA_ARGS__}})
 
+/* An optional list or array of no entries counts as NULL: clients pass one for the other (client conflicts, general rule 10). */
 Operands op_inputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_optional_inputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_outputs(OpCall *op, const char *name, const aclTensorList *list);
