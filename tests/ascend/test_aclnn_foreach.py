@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from tests.ascend.calling import call, empty, fault, refusal, tensor, whole
+from tests.ascend.calling import call, empty, fault, refusal, rounded, tensor, whole
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor, ffi, lib, ok
 
@@ -110,3 +110,19 @@ def test_an_output_needs_room_for_all_results(name, lists, status):
         assert found(shape) == (status, f"aclnn{name}/out/same-shape")
     assert found((1,) * 9) == (status, f"aclnn{name}/out/same-shape")
     assert found((6, *(1,) * 8)) == (status, f"aclnn{name}/out/rank")
+
+
+@pytest.mark.parametrize("source, kind", [("F32", "F16"), ("F32", "BF16"), ("F16", "F32"), ("F32", "F32"), ("I32", "I32")])
+@pytest.mark.parametrize("layout", ["row-major", "gaps"])
+def test_copies_convert_between_floats(source, kind, layout):
+    values = [rounded(whole((3, 5), 1) / 7, source), rounded(whole((4,), 2) / 7, source)]
+    found = call("ForeachCopy", x=[tensor(item, source, layout) for item in values],
+                 out=[empty((3, 5), kind, layout), empty((7,), kind, layout)])  # fmt: skip
+    numpy.testing.assert_array_equal(found[0], rounded(values[0], kind))
+    numpy.testing.assert_array_equal(found[1][:4], rounded(values[1], kind))
+
+
+@pytest.mark.parametrize("source, kind", [("BF16", "F32"), ("BF16", "F16"), ("F16", "BF16"), ("F32", "F64"), ("I32", "I64")])
+def test_other_copies_keep_their_type(source, kind):
+    lists = [pages.tensor_list([tensor(numpy.ones(3), source)]), pages.tensor_list([empty((3,), kind)])]
+    assert refusal("ForeachCopy", *lists) == (161002, "aclnnForeachCopy/out/same-dtype")

@@ -1,9 +1,15 @@
-/* Outputs of lists that have more elements than their inputs, or another shape: families.h. */
+/* Outputs of lists that have more elements than their inputs, another shape or another type: families.h. */
 #include "ascend/common/op_memory.h"
 #include "ascend/common/op_steps.h"
 #include "ascend/opapi/families.h"
 
 #include "kernels/map/formulas.h"
+
+bool op_copies_to(aclDataType from, aclDataType to)
+{
+    return from == to || (from == ACL_FLOAT && (to == ACL_FLOAT16 || to == ACL_BF16)) ||
+           (from == ACL_FLOAT16 && to == ACL_FLOAT);
+}
 
 PlannedView op_list_output(OpCall *op, const Operand *output, const Operand *partner)
 {

@@ -49,6 +49,12 @@ aclnnStatus op_map(OpCall *op, const MapFormula *formula, aclDataType compute, O
     return op_plan_operands(op, us_map, &call, sizeof call, inputs, outputs);
 }
 
+aclDataType op_product_dtype(aclDataType promoted, const Operand *a, const Operand *b, const Operand *out)
+{
+    const bool counts = op_is_integer(a->dtype) || op_is_integer(b->dtype);
+    return counts && promoted == ACL_FLOAT16 && out->dtype == ACL_FLOAT ? ACL_FLOAT : promoted;
+}
+
 /* ---- lists ---- */
 
 /* Numbers of every item: the common ones, and the item's own scalar last. */
