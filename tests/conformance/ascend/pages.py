@@ -721,7 +721,8 @@ BREAKS = {
     "null-item": break_item,
     "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape,
     "expands": break_shape, "shape": break_own_shape,
-    "same-shape": break_shape, "room": break_room, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim, "range": break_range,
+    "same-shape": break_shape, "room": break_room, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim,
+    "range": break_range,
     "each": break_each, "unique": break_unique, "length": break_array_length, "shorter": break_length,
     "sizes": break_sizes, "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
 }  # fmt: skip
