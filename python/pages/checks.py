@@ -397,13 +397,19 @@ def list_length(check, number, scope):
 
 
 def list_shape(check, number, scope):
-    """list-shape MODEL LIST …: lists of one length, shapes alike tensor by tensor."""
+    """list-shape MODEL LIST …: lists of one length, shapes alike tensor by tensor; a list that is only written must have room:
+    the pages' tables ask for no more than numel(out[i]) >= numel(x[i])."""
     lines, rules = list_length(check, number, scope)
     model, *others = check.words
-    scope.shaped |= set(others)
-    lines += [f"op_require_same_shapes(&op, {name}, {model});" for name in others]
-    sentence = f"A tensor's shape is not that of its partner in {model}."
-    return lines, rules + [_rule(check, number, name, "same-shape", sentence) for name in others]
+    for name in others:
+        parameter = scope.operator.parameter(name)
+        roomy = parameter.written and not parameter.in_place
+        scope.shaped |= set() if roomy else {name}
+        lines.append(f"op_require_{'room' if roomy else 'same_shapes'}(&op, {name}, {model});")
+        sentence = f"A tensor has fewer elements than its partner in {model}." if roomy else (
+            f"A tensor's shape is not that of its partner in {model}.")  # fmt: skip
+        rules.append(_rule(check, number, name, "same-shape", sentence))
+    return lines, rules
 
 
 def elements(check, number, scope):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from tests.ascend.calling import call, empty, fault, refusal, tensor, whole
+from tests.ascend.calling import call, empty, fault, refusal, rounded, tensor, whole
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import Tensor, ffi, lib, ok
 
@@ -64,3 +64,65 @@ def test_the_last_of_many_is_checked_like_the_first(last, rule):
     else:
         status, check = rule
         assert refusal("ForeachAbs", pages.tensor_list(x), pages.tensor_list(out)) == (status, f"aclnnForeachAbs/x/{check}")
+
+
+@pytest.mark.parametrize("layout", ["row-major", "gaps", "reversed"])
+@pytest.mark.parametrize("of_x", ["row-major", "reversed"])
+@pytest.mark.parametrize("shape, room", [
+    ((2,), (2, 1)), ((2,), (3,)), ((2,), (2, 2)), ((), (1,)), ((1,), ()), ((3, 5), (15,)), ((3, 5), (4, 4)), ((7,), (2, 3, 4)),
+    ((13,), (2, 3, 4)), ((2, 3), (3, 2)), ((0, 3), (2, 2)), ((0,), (3, 0)), ((130, 150), (150, 131)),
+])  # fmt: skip
+def test_results_are_the_first_elements_of_a_larger_output(shape, room, of_x, layout):
+    """numel(out[i]) >= numel(x[i]), says the page's table."""
+    values = [whole(shape, 1), whole((2, 3), 2)]
+    out = [empty(room, "F32", layout), empty((2, 3))]
+    before = [numpy.array(item.values()) for item in out]
+    expected = before[0].ravel().copy()
+    expected[: values[0].size] = numpy.abs(values[0]).ravel()
+    found = call("ForeachAbs", x=[tensor(item, "F32", of_x) for item in values], out=out)
+    numpy.testing.assert_array_equal(found[0].ravel(), expected)
+    numpy.testing.assert_array_equal(found[1], numpy.abs(values[1]))
+
+
+def test_room_for_the_results_of_several_lists():
+    """A scalar before the list, a list of numbers and a tensor of numbers: results have the shape of the tensors."""
+    x = whole((2, 3), 1, 1, 4).astype(float)
+    for layout in "row-major", "gaps":
+        two = [empty((7,), "F32", layout), empty((3, 2), "F32", layout)]
+        first, second = call("ForeachPowScalarAndTensor", scalar=2.0, x=[tensor(x), tensor(x)], out=two)
+        numpy.testing.assert_array_equal(first[:6], 2 ** x.ravel())
+        numpy.testing.assert_array_equal(second.ravel(), 2 ** x.ravel())
+        lists = {name: [tensor(x), tensor(x)] for name in ("x1", "x2", "x3")}
+        first, second = call("ForeachAddcmulList", **lists, scalars=tensor([2.0, 3.0]),
+                             out=[empty((7,), "F32", layout), empty((3, 2), "F32", layout)])  # fmt: skip
+        numpy.testing.assert_array_equal(first[:6], (x + x * x * 2).ravel())
+        numpy.testing.assert_array_equal(second.ravel(), (x + x * x * 3).ravel())
+
+
+@pytest.mark.parametrize("name, lists, status", [("ForeachAbs", 1, 561002), ("ForeachAddListV2", 2, 161002)])
+def test_an_output_needs_room_for_all_results(name, lists, status):
+    def found(shape):
+        x = [pages.tensor_list([tensor(numpy.ones((2, 3)))]) for _ in range(lists)]
+        scalar = [pages.scalar(1.0)] if lists > 1 else []
+        return refusal(name, *x, *scalar, pages.tensor_list([empty(shape)]))
+
+    for shape in [(5,), (), (2, 2), (0, 9)]:
+        assert found(shape) == (status, f"aclnn{name}/out/same-shape")
+    assert found((1,) * 9) == (status, f"aclnn{name}/out/same-shape")
+    assert found((6, *(1,) * 8)) == (status, f"aclnn{name}/out/rank")
+
+
+@pytest.mark.parametrize("source, kind", [("F32", "F16"), ("F32", "BF16"), ("F16", "F32"), ("F32", "F32"), ("I32", "I32")])
+@pytest.mark.parametrize("layout", ["row-major", "gaps"])
+def test_copies_convert_between_floats(source, kind, layout):
+    values = [rounded(whole((3, 5), 1) / 7, source), rounded(whole((4,), 2) / 7, source)]
+    found = call("ForeachCopy", x=[tensor(item, source, layout) for item in values],
+                 out=[empty((3, 5), kind, layout), empty((7,), kind, layout)])  # fmt: skip
+    numpy.testing.assert_array_equal(found[0], rounded(values[0], kind))
+    numpy.testing.assert_array_equal(found[1][:4], rounded(values[1], kind))
+
+
+@pytest.mark.parametrize("source, kind", [("BF16", "F32"), ("BF16", "F16"), ("F16", "BF16"), ("F32", "F64"), ("I32", "I64")])
+def test_other_copies_keep_their_type(source, kind):
+    lists = [pages.tensor_list([tensor(numpy.ones(3), source)]), pages.tensor_list([empty((3,), kind)])]
+    assert refusal("ForeachCopy", *lists) == (161002, "aclnnForeachCopy/out/same-dtype")

@@ -8,6 +8,7 @@ import pytest
 from tests.ascend.calling import call, drawn, empty, refusal, rounded, tensor
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
+from tests.conformance.harness import last_rule
 
 
 @pytest.mark.parametrize("name, function", [("Expm1", numpy.expm1), ("Log10", numpy.log10)])
@@ -122,3 +123,34 @@ def test_other_deviations_in_the_shape_of_what_is_normalized(shape, strides):
     room = support.blank(support.F32, shape, strides=strides)
     found = refusal("RmsNorm", empty((3, 4)), empty((4,)), 1e-6, empty((3, 4)), room)
     assert found == (561002, "aclnnRmsNorm/rstdOut/elements")
+
+
+@pytest.mark.parametrize("integer", ["I8", "U8", "I16", "I32", "I64"])
+def test_the_product_of_an_integer_and_a_half_is_formed_in_float(integer):
+    """127 * 1000 is more than an F16 holds, 125 * 0.3330078125 needs more digits."""
+    counts, halves = numpy.array([127, 125, 3]), rounded([1000.0, 1 / 3, 0.1], "F16")
+    for self, other in [((counts, integer), (halves, "F16")), ((halves, "F16"), (counts, integer))]:
+        actual = call("Mul", self=tensor(*self), other=tensor(*other), out=empty((3,), "F32", "gaps"))
+        numpy.testing.assert_array_equal(actual, (counts * halves).astype(numpy.float32))
+    assert call("Mul", self=tensor([127], integer), other=tensor([1000.0], "F16"), out=empty((1,), "F16")) == numpy.inf
+
+
+@pytest.mark.parametrize("kind", ["U32", "U64", "U16", "C128"])
+def test_zeros_of_every_type(kind):
+    numpy.testing.assert_array_equal(call("InplaceZero", selfRef=tensor([3, 1, 2], kind, "gaps")), numpy.zeros(3))
+
+
+ABSENT = [(name, parameter["name"]) for name, entry in pages.operators().items() if name in pages.planned()
+          for parameter in entry["parameters"]
+          if parameter["optional"] and parameter["kind"] in ("IA", "BA", "TL")]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, absent", ABSENT)
+def test_an_optional_array_or_list_of_no_entries_is_as_null(name, absent):
+    """Client conflicts, general rule 10: clients pass either."""
+    entry = pages.operators()[name]
+    arguments = {**pages.legal(entry), absent: None}
+    expected = pages.result_of(entry, arguments)
+    rule = last_rule() if expected.status else None
+    found = pages.result_of(entry, {**arguments, absent: []})
+    assert (found.status, last_rule() if found.status else None) == (expected.status, rule)

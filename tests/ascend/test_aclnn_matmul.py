@@ -143,6 +143,59 @@ def test_baddbmm(added):
     np.testing.assert_array_equal(result(out, (2, 3, 4)), 2 * (a @ b) - c)
 
 
+@pytest.mark.parametrize("own", ["F16", "F32", "BF16"])
+def test_baddbmm_of_halves_for_a_float(own):
+    """The one mix of types: batches of one type of 16 bits, an F32, and either for what is added."""
+    kind = "BF16" if own == "BF16" else "F16"
+    a, b, c = drawn((2, 3, 6), 1), drawn((2, 6, 4), 2), drawn((4,), 3)
+    out = blank(KINDS["F32"], (2, 3, 4))
+    run("aclnnBaddbmm", tensor(c, own), tensor(a, kind), tensor(b, kind), scalar(0.5), scalar(1 / 8), out, 0)
+    np.testing.assert_array_equal(result(out, (2, 3, 4)), (a @ b) / 8 + 0.5 * c)
+
+
+@pytest.mark.parametrize("types, rule", [
+    (("F32", "F16", "F32", "F32"), "batch2/same-dtype"), (("F16", "F16", "BF16", "F32"), "batch2/same-dtype"),
+    (("F16", "F16", "F16", "BF16"), "out/types"), (("F32", "F32", "F32", "F16"), "out/types"),
+    (("BF16", "F16", "F16", "F32"), "self/types"), (("F32", "F16", "F16", "F16"), "self/types"),
+])  # fmt: skip
+def test_other_mixes_of_baddbmm_are_refused(types, rule):
+    shapes = [(2, 3, 4), (2, 3, 6), (2, 6, 4), (2, 3, 4)]
+    own, a, b, out = (tensor(np.ones(shape), kind) for shape, kind in zip(shapes, types))
+    assert calling.refusal("Baddbmm", own, a, b, scalar(1), scalar(1), out, 0) == (161002, f"aclnnBaddbmm/{rule}")
+
+
+@pytest.mark.parametrize("types, refused", [(("F16", "F32"), False), (("BF16", "F32"), True), (("F16", "BF16"), True)])
+@pytest.mark.parametrize("name, whole", [("InplaceBaddbmm", (2, 3, 4)), ("InplaceAddbmm", (3, 4)), ("Addbmm", (3, 4))])
+def test_batches_of_bfloats_mix_with_nothing(types, refused, name, whole):
+    own, out = tensor(np.ones(whole)), [] if name.startswith("Inplace") else [blank(KINDS["F32"], whole)]
+    batches = [tensor(np.ones(shape), kind) for shape, kind in zip([(2, 3, 6), (2, 6, 4)], types)]
+    status, rule = calling.refusal(name, own, *batches, scalar(1), scalar(1), *out, 0)
+    assert (status, rule) == (161002, f"aclnn{name}/batch2/bfloat16") if refused else status == 0
+
+
+@pytest.mark.parametrize("kind", ["F32", "I32"])
+def test_addmv_with_alpha_zero_takes_the_shape_of_the_product_alone(kind):
+    a, x, c = drawn((3, 5), 1, 0, 3), drawn((5,), 2, 0, 3), drawn((3,), 3, 0, 3)
+    out = blank(KINDS[kind], (3,))
+    run("aclnnAddmv", tensor(c, kind), tensor(a, kind), tensor(x, kind), scalar(0), scalar(2), out, 0)
+    np.testing.assert_array_equal(result(out, (3,)), 2 * c)
+    for shape in (1,), ():
+        own, numbers = tensor(np.ones(shape), kind), (tensor(a, kind), tensor(x, kind))
+        found = calling.refusal("Addmv", own, *numbers, scalar(0), scalar(2), out, 0)
+        assert found == (161002, "aclnnAddmv/self/alone")
+        run("aclnnAddmv", own, *numbers, scalar(1), scalar(2), out, 0)
+        np.testing.assert_array_equal(result(out, (3,)), 2 + a @ x)
+
+
+@pytest.mark.parametrize("kind, legal", [("F32", [0, 1, 2, 3]), ("F16", [0, 1, 2]), ("BF16", [0, 1])])
+def test_cube_math_types_of_mv(kind, legal):
+    for value in range(-1, 6):
+        out = blank(KINDS[kind], (3,))
+        status, rule = calling.refusal("Mv", tensor(np.ones((3, 5)), kind), tensor(np.ones(5), kind), out, value)
+        assert (status == 0) == (value in legal)
+        assert status == 0 or (status, rule) == (161002, "aclnnMv/cubeMathType/" + ("type" if 0 <= value <= 3 else "range"))
+
+
 @pytest.mark.parametrize("kind", ["F32", "F16", "I32", "I8", "F64", "I64"])
 def test_addmv_mv_dot(kind):
     a, x, c = drawn((3, 5), 1, 0, 3), drawn((5,), 2, 0, 3), drawn((3,), 3, 0, 3)

@@ -550,3 +550,13 @@ def test_nothing_along_several_axes(shape):
     assert call("LinalgVectorNorm", self=x, ord=2.0, dims=[], keepDims=False, dtype="F32", out=empty(())) == 0
     assert call("ReduceSum", self=x, dims=[], keepDims=False, dtype="F32", out=empty(())) == 0
     assert call("Prod", self=x, dtype="F32", out=empty(())) == 1
+
+
+@pytest.mark.parametrize("name, expected", [("ReduceSum", 0), ("Mean", numpy.nan)])
+@pytest.mark.parametrize("kind", ["C64", "C128", "F32"])
+def test_nothing_is_reduced_to_complex_numbers_too(name, expected, kind):
+    """As PyTorch does: a note of the page takes it away, no check of it."""
+    dims, keep = ("dims", "keepDims") if name == "ReduceSum" else ("dim", "keepDim")
+    found = call(name, self=tensor(numpy.zeros((0, 3)), kind), **{dims: [0], keep: False},
+                 dtype=pages.KINDS[kind].code, out=empty((3,), kind))  # fmt: skip
+    numpy.testing.assert_array_equal(found, numpy.full(3, expected, found.dtype))

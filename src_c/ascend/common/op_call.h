@@ -90,6 +90,7 @@ typedef struct Operands {
                 .count = sizeof((const Operand *[]){__VA_ARGS__}) / sizeof(const Operand *), \
                 .items = (const Operand *[]){__VA_ARGS__}})
 
+/* An optional list or array of no entries counts as NULL: clients pass one for the other (client conflicts, general rule 10). */
 Operands op_inputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_optional_inputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_outputs(OpCall *op, const char *name, const aclTensorList *list);
@@ -168,9 +169,10 @@ void op_require_nd(OpCall *op, const Operand *operand);                         
 void op_require_elements(OpCall *op, const Operand *operand, int64_t count);            /* elements */
 
 /* Lists: as many entries as the model has tensors (length); shapes (same-shape) and types (same-dtype) alike, tensor by
- * tensor; every tensor of the type of the model's first (uniform). */
+ * tensor, or room for as many elements (same-shape too); every tensor of the type of the model's first (uniform). */
 void op_require_list_length(OpCall *op, const char *name, int32_t count, Operands model);
 void op_require_same_shapes(OpCall *op, Operands list, Operands model);
+void op_require_room(OpCall *op, Operands list, Operands model);
 void op_require_same_dtypes(OpCall *op, Operands list, Operands model);
 void op_require_items(OpCall *op, Operands list); /* none is NULL (item) */
 void op_require_uniform(OpCall *op, Operands list, Operands model);

@@ -452,6 +452,19 @@ void op_require_same_shapes(OpCall *op, Operands list, Operands model)
     }
 }
 
+void op_require_room(OpCall *op, Operands list, Operands model)
+{
+    char list_text[SHAPE_TEXT_SIZE], model_text[SHAPE_TEXT_SIZE];
+    for (int32_t i = 0; i < list.count && i < model.count; i++) {
+        const Operand *operand = list.items[i], *partner = model.items[i];
+        op_require(op, !op_given(operand) || !op_given(partner) || us_view_same_shape(&operand->view, &partner->view) ||
+                           op_elements(operand) >= op_elements(partner),
+                   operand->name, "same-shape", op->invalid, "%s is %s and has fewer elements than %s, which is %s",
+                   operand->name, us_shape_text(operand->view.rank, operand->view.shape, list_text, sizeof list_text),
+                   partner->name, us_shape_text(partner->view.rank, partner->view.shape, model_text, sizeof model_text));
+    }
+}
+
 void op_require_same_dtypes(OpCall *op, Operands list, Operands model)
 {
     if (of_one_type(list, model)) {

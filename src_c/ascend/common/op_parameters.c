@@ -192,7 +192,7 @@ static Operands take_up_list(OpCall *op, const char *name, const aclTensorList *
         return operands;
     }
     count_parameter(op, output);
-    operands.given = true;
+    operands.given = required || list->size > 0;
     operands.count = (int32_t)list->size;
     operands.items = items;
     operands.alike = alike;
@@ -310,7 +310,9 @@ IntArguments op_ints(OpCall *op, const char *name, const aclIntArray *array)
 
 IntArguments op_optional_ints(OpCall *op, const char *name, const aclIntArray *array)
 {
-    return array == NULL ? (IntArguments){.name = name} : op_ints(op, name, array);
+    IntArguments found = array == NULL ? (IntArguments){.name = name} : op_ints(op, name, array);
+    found.given = found.count > 0;
+    return found;
 }
 
 FloatArguments op_floats(OpCall *op, const char *name, const aclFloatArray *array)
@@ -329,7 +331,9 @@ BoolArguments op_bools(OpCall *op, const char *name, const aclBoolArray *array)
 
 BoolArguments op_optional_bools(OpCall *op, const char *name, const aclBoolArray *array)
 {
-    return array == NULL ? (BoolArguments){.name = name} : op_bools(op, name, array);
+    BoolArguments found = array == NULL ? (BoolArguments){.name = name} : op_bools(op, name, array);
+    found.given = found.count > 0;
+    return found;
 }
 
 const char *op_text(OpCall *op, const char *name, const char *text)

@@ -50,6 +50,19 @@ aclnnStatus op_map(OpCall *op, const MapFormula *formula, aclDataType compute, O
 aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_count, const Operands *inputs,
                          int32_t output_count, const Operands *outputs, Operands device_numbers,
                          const ScalarArguments *each, int32_t number_count, const Number *numbers);
+/* The type in which a product is formed: the common one, but F32 of an integer and an F16 where the result is F32. */
+aclDataType op_product_dtype(aclDataType promoted, const Operand *a, const Operand *b, const Operand *out);
+
+/* Whether a list's copy may be of this other type. */
+bool op_copies_to(aclDataType from, aclDataType to);
+
+/* Outputs of lists may have more elements than their partners among the inputs, or another shape: results are the first elements
+ * in order, the others stay. list_outputs.c: the view of an output that a kernel writes; where strides leave no such view it is a
+ * temporary, and steps begin. op_plan_lists plans the kernel and then the copies out of temporaries; outputs are those of the
+ * list, in the order of the views that are written. */
+PlannedView op_list_output(OpCall *op, const Operand *output, const Operand *partner);
+aclnnStatus op_plan_lists(OpCall *op, Kernel *kernel, const void *attributes, size_t size, int32_t count,
+                          const PlannedView *views, int32_t output_count, const Operands *outputs);
 #define LISTS(...) sizeof((const Operands[]){__VA_ARGS__}) / sizeof(Operands), (const Operands[]){__VA_ARGS__}
 #define NO_OPERANDS ((Operands){.name = ""})
 #define NO_INTS ((IntArguments){.name = ""})

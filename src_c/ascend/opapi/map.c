@@ -49,6 +49,12 @@ aclnnStatus op_map(OpCall *op, const MapFormula *formula, aclDataType compute, O
     return op_plan_operands(op, us_map, &call, sizeof call, inputs, outputs);
 }
 
+aclDataType op_product_dtype(aclDataType promoted, const Operand *a, const Operand *b, const Operand *out)
+{
+    const bool counts = op_is_integer(a->dtype) || op_is_integer(b->dtype);
+    return counts && promoted == ACL_FLOAT16 && out->dtype == ACL_FLOAT ? ACL_FLOAT : promoted;
+}
+
 /* ---- lists ---- */
 
 /* Numbers of every item: the common ones, and the item's own scalar last. */
@@ -77,6 +83,16 @@ static MapListCall *list_call(OpCall *op, int32_t items, int32_t number_count, c
 static const Operand *item_of(const Operands *list, int32_t item)
 {
     return list->count == 0 ? NULL : list->items[list->count == 1 ? 0 : item];
+}
+
+/* The tensor whose shape the results of an item have: that of the first list, before which a scalar may stand. */
+static const Operand *partner_of(int32_t input_count, const Operands *inputs, int32_t item)
+{
+    int32_t i = 0;
+    while (i + 1 < input_count && inputs[i].count == 0) {
+        i++;
+    }
+    return item_of(&inputs[i], item);
 }
 
 /* The type of the outputs; float for integers that the formula has nothing of its own for. */
@@ -115,8 +131,8 @@ aclnnStatus op_map_lists(OpCall *op, const MapFormula *formula, int32_t input_co
             *view++ = (PlannedView){device_numbers.items[i], VIEW_READ, NULL};
         }
         for (int32_t i = 0; i < output_count; i++) {
-            *view++ = (PlannedView){outputs[i].items[item], VIEW_WRITE, NULL};
+            *view++ = op_list_output(op, outputs[i].items[item], partner_of(input_count, inputs, item));
         }
     }
-    return op_plan_views(op, us_map, call, size, items * per_item, views);
+    return op_plan_lists(op, us_map, call, size, items * per_item, views, output_count, outputs);
 }

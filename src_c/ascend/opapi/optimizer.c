@@ -115,9 +115,9 @@ aclnnStatus op_addc_lists(OpCall *op, const MapFormula *formula, int32_t input_c
         }
         own[item] = element(&scalars->view, item);
         *view++ = (PlannedView){scalars, VIEW_READ, &own[item]};
-        *view++ = (PlannedView){out.items[item], VIEW_WRITE, NULL};
+        *view++ = op_list_output(op, out.items[item], inputs[0].items[item]);
     }
-    return op_plan_views(op, us_map, &call, sizeof call, out.count * per_item, views);
+    return op_plan_lists(op, us_map, &call, sizeof call, out.count * per_item, views, 1, &out);
 }
 
 void require_single_numbers(OpCall *op, Operands list)

@@ -578,6 +578,13 @@ def break_shape(entry, rule, arguments):
     return {name: _with_first(arguments[name], shape=_another_shape(_first(arguments[name]).shape))}
 
 
+def break_room(entry, rule, arguments):
+    """A list that is only written may have more elements, not fewer."""
+    name = rule["subject"]
+    *others, last = _first(arguments[name]).shape
+    return {name: _with_first(arguments[name], shape=(*others, last - 1))}
+
+
 def break_own_shape(entry, rule, arguments):
     """shape selfRef = broadcast(selfRef, other): a size of 1 that the others broadcast."""
     name, shape = rule["subject"], arguments[rule["subject"]].shape
@@ -625,6 +632,8 @@ def break_rank(entry, rule, arguments):
     name = rule["subject"]
     value = arguments[name]
     many = int(high or low) + 1
+    if isinstance(value, list) and name != words[1]:  # it need not have its partner's shape
+        return {name: [dataclasses.replace(item, shape=_grown(item.shape, many)) for item in value]}
     if isinstance(value, list):
         grown = {other: [dataclasses.replace(item, shape=_grown(item.shape, many)) for item in values]
                  for other, values in arguments.items() if isinstance(values, list) and values
@@ -712,7 +721,8 @@ BREAKS = {
     "null-item": break_item,
     "dtype": break_dtype, "promote": break_promote, "among": break_among, "cast": break_cast, "broadcast": break_shape,
     "expands": break_shape, "shape": break_own_shape,
-    "same-shape": break_shape, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim, "range": break_range,
+    "same-shape": break_shape, "room": break_room, "same-dtype": break_same_dtype, "rank": break_rank, "dim": break_dim,
+    "range": break_range,
     "each": break_each, "unique": break_unique, "length": break_array_length, "shorter": break_length,
     "sizes": break_sizes, "view": break_view, "format": break_format, "elements": break_shape, "uniform": break_uniform,
 }  # fmt: skip
@@ -729,7 +739,7 @@ def broken(entry: dict, rule: dict, arguments: dict) -> dict:
     if kind == "handle":
         return {name: dead_handle(kinds[name])}
     if kind in ("list-shape", "list-length"):
-        kind = "shorter" if rule["tail"].endswith("/length") else "same-shape"
+        kind = "shorter" if rule["tail"].endswith("/length") else "room"
     if kind not in BREAKS:
         raise CannotBreak
     return BREAKS[kind](entry, rule, arguments)
