@@ -169,6 +169,24 @@ def test_packed_sequences(mode):
         near(own, of, "F32", 128)
 
 
+def test_shifts_of_sequences_cut_outside():
+    """sparseMode 8 takes a shift where every sequence has as many rows as keys."""
+    heads, ends = 2, [3, 8]
+    q, k, shift = drawn((8, heads, 8), 1), drawn((8, heads, 8), 2), drawn((2, heads, 5, 5), 3)
+    *_, y = call("FlashAttentionVarLenScore", query=tensor(q), key=tensor(k), value=tensor(k), realShiftOptional=tensor(shift),
+                 dropMaskOptional=None, paddingMaskOptional=None, attenMaskOptional=empty((2048, 2048), "B"),
+                 prefixOptional=[], actualSeqQLenOptional=ends, actualSeqKvLenOptional=ends, scaleValue=0.3, keepProb=1.0,
+                 preTokens=9, nextTokens=1, headNum=heads, inputLayout="TND", innerPrecise=0, sparseMode=8,
+                 softmaxMaxOut=empty((8, heads, 8)), softmaxSumOut=empty((8, heads, 8)), softmaxOutOut=None,
+                 attentionOutOut=empty(q.shape))  # fmt: skip
+    for s, (at, mode) in enumerate([(slice(0, 3), 4), (slice(3, 8), 2)]):
+        own, keys = (x[at].swapaxes(0, 1)[None] for x in (q, k))
+        rows = own.shape[2]
+        keeps = kept(mode, rows, rows, 9, 1)[None, None]
+        expected = attention(own, keys, keys, own, 0.3, shift[s : s + 1, :, :rows, :rows], keeps, 1)[0]
+        near(y[at].swapaxes(0, 1)[None], expected, "F32")
+
+
 @pytest.mark.parametrize("kind", ["F32", "F16"])
 def test_packed_versions(kind):
     """The second version has the bits of the first with pseType 1; with 0 the shift is added to scaled products, which with a

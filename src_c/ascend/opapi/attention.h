@@ -57,6 +57,7 @@ void op_require_inference(OpCall *op, const AttentionCall *call);
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call);
 aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call);
 
+bool op_are_alike_ends(IntArguments a, IntArguments b);
 /* Cumulative lengths rise and end with all tokens (values). */
 void op_require_ends(OpCall *op, IntArguments ends, int64_t tokens);
 
