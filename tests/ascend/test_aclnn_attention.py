@@ -1,10 +1,14 @@
 """Attention and its gradients: layouts, sparse modes, shifts, dropout, shared keys and packed sequences, in float64."""
 
+import re
+
 import numpy as np
 import pytest
 
 from tests.ascend.attention import AXES, FAR, attention, back, kept, laid_out, near
 from tests.ascend.calling import call, drawn, empty, refusal, tensor
+from tests.conformance import harness
+from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import expanded, ffi, lib
 
@@ -465,3 +469,26 @@ def test_packed_shifts_and_dropout(pse_type, in_line):
     near(sums[..., 7], expected[2], "F32", 2048)
     for own, of in zip(found, [*expected[3:], slopes]):
         near(own, of, "F32" if own.ndim == 1 else kind, 256)
+
+
+PAGES = [name for name in pages.operators() if re.match("(Prompt|Incre)?FlashAttention|FusedInferAttention", name)]
+
+
+def outcome(entry, arguments):
+    values = pages.values_of(entry, arguments)
+    status, size, executor = support.plan(entry["function"], *map(pages.handle_of, values.values()))
+    if status != 0:
+        return status, harness.last_rule()
+    support.execute(entry["function"], size, executor)
+    return status, [written.bytes() for written in pages.watched(entry, values)]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_inputs_without_elements(name):
+    """Of shape [0] they are as NULL, whatever then becomes of the call."""
+    entry = pages.operators()[name]
+    optional = [p["name"] for p in entry["parameters"] if p["kind"] == "T" and p["optional"] and not p["written"]]
+    assert optional
+    for parameter in optional:
+        null, empty_one = ({**pages.legal(entry), parameter: value} for value in (None, pages.Shaped("F32", (0,))))
+        assert outcome(entry, empty_one) == outcome(entry, null), parameter
