@@ -39,6 +39,8 @@ def _take_up(operator: Operator, body: str) -> list[str]:
             continue
         declaration, functions = TAKE_UP[parameter.kind]
         function = functions[parameter.optional]
+        if parameter.kind == TENSOR and parameter.optional and operator.empty_is_null:
+            function = "op_filled_input"
         if parameter.written and not parameter.in_place:
             function = OUTPUTS[parameter.kind, parameter.optional]
         call = f'{function}(&op, "{parameter.name}", {parameter.name}_);'

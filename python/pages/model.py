@@ -109,6 +109,7 @@ class Operator:
     family: str = ""  # src_c/ascend/opapi/<family>.h declares what checks and plan call
     prefix: str = "aclnn"
     asks_most: bool = False  # there is a GetMaxWorkspaceSize, too
+    empty_is_null: bool = False  # an optional input of shape [0] is not given
 
     @property
     def function(self) -> str:
@@ -237,7 +238,7 @@ LIBRARIES = ("math", "nn", "cv", "transformer")
 # What an operator's table, and one of a function of the host, may have.
 KEYS = {"parameters", "meaning", "checks", "page", "library", "dtype", "rank", "plan", "except", "result", "family", "example",
         "choice", "writes", "optional", "shape", "like", "status", "given", "unreachable", "computes", "updates", "description",
-        "asks_most", "null_items", "usual", "missing", "prefix"}  # fmt: skip
+        "asks_most", "empty_is_null", "null_items", "usual", "missing", "prefix"}  # fmt: skip
 HOST_KEYS = {"host", "library", "page", "description", "rules", "choice"}
 CHECK_KEYS = {"rule", "when", "say", "break", "legal", "call", "status", "rules", "always"}
 
@@ -356,6 +357,7 @@ def _operator(name: str, entry: dict, file: pathlib.Path, where: str) -> Operato
         description=" ".join(entry.get("description", "").split()),
         family=entry.get("family", ""),
         asks_most=entry.get("asks_most", False),
+        empty_is_null=entry.get("empty_is_null", False),
         prefix=entry.get("prefix", "aclnn"),
     )
 

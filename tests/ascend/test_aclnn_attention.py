@@ -1,10 +1,14 @@
 """Attention and its gradients: layouts, sparse modes, shifts, dropout, shared keys and packed sequences, in float64."""
 
+import re
+
 import numpy as np
 import pytest
 
 from tests.ascend.attention import AXES, FAR, attention, back, kept, laid_out, near
 from tests.ascend.calling import call, drawn, empty, refusal, tensor
+from tests.conformance import harness
+from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import expanded, ffi, lib
 
@@ -167,6 +171,24 @@ def test_packed_sequences(mode):
         dvOut=empty(v.shape), dpseOut=None, **common)  # fmt: skip
     for own, of in zip(gradients, expected[3:]):
         near(own, of, "F32", 128)
+
+
+def test_shifts_of_sequences_cut_outside():
+    """sparseMode 8 takes a shift where every sequence has as many rows as keys."""
+    heads, ends = 2, [3, 8]
+    q, k, shift = drawn((8, heads, 8), 1), drawn((8, heads, 8), 2), drawn((2, heads, 5, 5), 3)
+    *_, y = call("FlashAttentionVarLenScore", query=tensor(q), key=tensor(k), value=tensor(k), realShiftOptional=tensor(shift),
+                 dropMaskOptional=None, paddingMaskOptional=None, attenMaskOptional=empty((2048, 2048), "B"),
+                 prefixOptional=[], actualSeqQLenOptional=ends, actualSeqKvLenOptional=ends, scaleValue=0.3, keepProb=1.0,
+                 preTokens=9, nextTokens=1, headNum=heads, inputLayout="TND", innerPrecise=0, sparseMode=8,
+                 softmaxMaxOut=empty((8, heads, 8)), softmaxSumOut=empty((8, heads, 8)), softmaxOutOut=None,
+                 attentionOutOut=empty(q.shape))  # fmt: skip
+    for s, (at, mode) in enumerate([(slice(0, 3), 4), (slice(3, 8), 2)]):
+        own, keys = (x[at].swapaxes(0, 1)[None] for x in (q, k))
+        rows = own.shape[2]
+        keeps = kept(mode, rows, rows, 9, 1)[None, None]
+        expected = attention(own, keys, keys, own, 0.3, shift[s : s + 1, :, :rows, :rows], keeps, 1)[0]
+        near(y[at].swapaxes(0, 1)[None], expected, "F32")
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16"])
@@ -447,3 +469,26 @@ def test_packed_shifts_and_dropout(pse_type, in_line):
     near(sums[..., 7], expected[2], "F32", 2048)
     for own, of in zip(found, [*expected[3:], slopes]):
         near(own, of, "F32" if own.ndim == 1 else kind, 256)
+
+
+PAGES = [name for name in pages.operators() if re.match("(Prompt|Incre)?FlashAttention|FusedInferAttention", name)]
+
+
+def outcome(entry, arguments):
+    values = pages.values_of(entry, arguments)
+    status, size, executor = support.plan(entry["function"], *map(pages.handle_of, values.values()))
+    if status != 0:
+        return status, harness.last_rule()
+    support.execute(entry["function"], size, executor)
+    return status, [written.bytes() for written in pages.watched(entry, values)]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_inputs_without_elements(name):
+    """Of shape [0] they are as NULL, whatever then becomes of the call."""
+    entry = pages.operators()[name]
+    optional = [p["name"] for p in entry["parameters"] if p["kind"] == "T" and p["optional"] and not p["written"]]
+    assert optional
+    for parameter in optional:
+        null, empty_one = ({**pages.legal(entry), parameter: value} for value in (None, pages.Shaped("F32", (0,))))
+        assert outcome(entry, empty_one) == outcome(entry, null), parameter

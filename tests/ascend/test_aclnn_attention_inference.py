@@ -71,6 +71,32 @@ def test_fused_inference():
         np.testing.assert_allclose(sums_of[..., 0], joint, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_one_token_needs_no_mask(version):
+    """sparseMode counts for several rows."""
+    q, k = drawn((2, 4, 1, 16), 1, "F16"), drawn((2, 2, 6, 16), 2, "F16")
+    expected = attention(q, k, k, q, 0.3, 0, np.ones((2, 1, 1, 6), bool), 1)[0]
+    for mode in range(5):
+        result = fused(version, 1, query=tensor(q, "F16"), key=[tensor(k, "F16")], value=[tensor(k, "F16")], numHeads=4,
+                       numKeyValueHeads=2, sparseMode=mode, attentionOut=empty(q.shape, "F16"))  # fmt: skip
+        near(result, expected, "F16")
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4, "prompt"])
+def test_lengths_of_batches_that_are_not_there(version):
+    """Of more lengths than batches the first count, whatever the others are."""
+    q, k, rows, keys = drawn((2, 4, 5, 16), 1, "F16"), drawn((2, 2, 6, 16), 2, "F16"), [5, 3, -1], [4, 6, 999]
+    given = {"query": tensor(q, "F16"), "numHeads": 4, "numKeyValueHeads": 2, "actualSeqLengths": rows,
+             "actualSeqLengthsKv": keys, "attentionOut": empty(q.shape, "F16")}  # fmt: skip
+    if version == "prompt":
+        result = prompt(key=tensor(k, "F16"), value=tensor(k, "F16"), **given)
+    else:
+        result = fused(version, 5, key=[tensor(k, "F16")], value=[tensor(k, "F16")], **given)
+    keeps = np.arange(6) < np.array(keys[:2])[:, None, None, None]
+    keeps = keeps & (np.arange(5)[:, None] < np.array(rows[:2])[:, None, None, None])
+    near(result, attention(q, k, k, q, 0.3, 0, keeps, 1)[0], "F16")
+
+
 def test_logarithms_that_nobody_asks_for():
     """Clients that capture graphs pass one element of the query's type; it stays as it is."""
     q, k = drawn((1, 1, 1, 16), 1, "BF16"), drawn((1, 1, 16, 16), 2, "BF16")
@@ -306,6 +332,33 @@ def test_rotary_parts():
                    attentionOut=empty((5, 2, 128), "BF16"))  # fmt: skip
     joint = np.concatenate([q, own], -1), np.concatenate([k, rotary], -1)
     near(result.swapaxes(0, 1)[None], attention(*joint, k, q, 0.3, 0, np.ones((1, 1, 5, 7), bool), 1)[0], "BF16")
+
+
+@pytest.mark.parametrize("layout, rows", [("BSND", 1), ("BNSD", 1), ("BSND", 3), ("TND", 2)])
+def test_rotary_parts_in_a_band(layout, rows):
+    """The fourth version has sparseMode 4 for heads of 512; one row has no 3, and the third version has no 4."""
+    heads, kind, block, table, lengths = 2, "BF16", 128, np.array([[2, 0], [1, 2]]), [130, 17]
+    k, rotary = (drawn((3, 1, block, d), seed, kind) for d, seed in ((512, 1), (64, 2)))
+    q, own = (drawn((2, heads, rows, d), seed, kind) for d, seed in ((512, 3), (64, 4)))
+    put = lambda x: tensor(packed(x[:, None], "TND") if layout == "TND" else laid_out(x, layout), kind)
+    pages = lambda x: tensor(x if layout == "BNSD" else laid_out(x, "BSH"), kind)
+    shape = (2 * rows, heads, 512) if layout == "TND" else laid_out(q, layout).shape
+    run = lambda version, mode: fused(
+        version, rows, query=put(q), key=[pages(k)], value=[pages(k)], numHeads=heads, numKeyValueHeads=1, inputLayout=layout,
+        queryRope=put(own), keyRope=pages(rotary), blockTable=tensor(table, "I32"), blockSize=block, scaleValue=0.05,
+        preTokens=9, nextTokens=-1, actualSeqLengths=[rows, 2 * rows] if layout == "TND" else [], actualSeqLengthsKv=lengths,
+        attenMask=empty((2048, 2048), "B"), sparseMode=mode, attentionOut=empty(shape, kind))  # fmt: skip
+    result = run(4, 4)
+    result = back(result.reshape(2, rows, heads, 512) if layout == "TND" else result, layout.replace("TND", "BSND"), q.shape)
+    for b, n in enumerate(lengths):
+        keys, parts = (np.concatenate([x[page] for page in table[b]], 1)[None, :, :n] for x in (k, rotary))
+        joint = np.concatenate([q[b : b + 1], own[b : b + 1]], -1), np.concatenate([keys, parts], -1)
+        band = kept(4, rows, n, 9, -1)[None, None]
+        near(result[b : b + 1], attention(*joint, keys, np.zeros((1, heads, rows, 512)), 0.05, 0, band, 1)[0], kind)
+    for version, mode in [(3, 4), *([(3, 3), (4, 3)] if rows == 1 else [])]:
+        with pytest.raises(AssertionError, match=f"status 161002.*sparseMode is {mode} with a mask"):
+            run(version, mode)
+        assert harness.last_rule() == f"aclnnFusedInferAttentionScoreV{version}/sparseMode/packed"
 
 
 def test_rotary_parts_of_many_heads():

@@ -136,6 +136,14 @@ def test_rotary_embedding(mode):
         np.testing.assert_array_equal(dcos, empty(of_angles, kind).values())
 
 
+@pytest.mark.parametrize("shape, of_angles", [((0, 2, 3, 8), (1, 2, 1, 8)), ((2, 0, 3, 8), (1, 5, 1, 8)), ((2, 3, 3, 0), (1, 3, 1, 4))])
+def test_rotary_embedding_of_nothing(shape, of_angles):
+    """Angles need not fit what has no elements."""
+    own = call("RotaryPositionEmbedding", x=empty(shape), cos=empty(of_angles), sin=empty((2, *of_angles[1:])), mode=0,
+               out=empty(shape))  # fmt: skip
+    assert own.shape == shape
+
+
 def test_gradients_of_angles_of_no_samples():
     dy, angles = tensor(np.zeros((0, 3, 1, 8))), tensor(np.ones((1, 3, 1, 8)))
     for x in (dy, None):

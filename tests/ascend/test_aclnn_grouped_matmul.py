@@ -105,6 +105,19 @@ def test_groups_of_depth():
         near(np.stack(found), expected, kind, 8)
 
 
+@pytest.mark.parametrize("pairs", [[[0, 3], [2, 5], [0, 0]], [[2, 5], [0, 0], [0, 3]], [[0, 3], [2, 5], [1, 0]]])
+def test_pairs_that_fill_up_the_list(pairs):
+    """[0, 0] names no group: group 0 keeps its product, and the one that no pair names is 0."""
+    a, b = drawn((8, 5), 1, "F16"), drawn((8, 6), 2, "F16")
+    expected, begin = np.zeros((3, 5, 6)), 0
+    for item, size in pairs:
+        expected[item] += a[begin : begin + size].T @ b[begin : begin + size]
+        begin += size
+    found = grouped(5, [tensor(a.T, "F16", "reversed")], [tensor(b, "F16")], [empty((3, 5, 6), "F16")], tensor(pairs, "I64"),
+                    groupType=2, groupListType=2)  # fmt: skip
+    near(found[0], expected, "F16", 8)
+
+
 def test_first_version():
     ends = np.cumsum(SIZES).tolist()
     for kind, layout in zip(KINDS[1:], LAYOUTS):

@@ -187,6 +187,20 @@ def test_statistics_without_rows():
     assert own[0].shape == own[1].shape == shape
 
 
+def test_loss_without_rows():
+    """Nothing is learnt: keys have gradients of 0, and there is no loss."""
+    half = lambda *shape: empty(shape, "F16")
+    *_, of_keys, of_weights, loss = call(
+        "SparseLightningIndexerGradKLLoss", query=half(1, 0, 32, 512), key=half(1, 5, 1, 512), queryIndex=half(1, 0, 8, 128),
+        keyIndex=half(1, 5, 1, 128), weights=half(1, 0, 8), sparseIndices=empty((1, 0, 1, 1024), "I32"),
+        softmaxMax=empty((1, 1, 0, 32)), softmaxSum=empty((1, 1, 0, 32)), queryRope=None, keyRope=None,
+        actualSeqLengthsQuery=[], actualSeqLengthsKey=[], scaleValue=1.0, layout="BSND", sparseMode=3, pre_tokens=9,
+        next_tokens=9, deterministic=True, dQueryIndex=half(1, 0, 8, 128), dKeyIndex=half(1, 5, 1, 128),
+        dWeights=half(1, 0, 8), loss=empty((1,)))  # fmt: skip
+    assert (of_keys.shape, of_weights.size, loss.tolist()) == ((1, 5, 1, 128), 0, [0])
+    assert not of_keys.any()
+
+
 def test_selected_keys_that_are_not_there():
     indices = numpy.full((1, 1, 1, 1024), -1)
     indices[0, 0, 0, 0] = 3

@@ -185,6 +185,30 @@ def test_transforms_are_complex_or_of_parts():
         assert numpy.allclose(together, frames, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode, scale, offset", [(-1, None, None), (0, [2], [1]), (1, None, None)])
+def test_results_that_a_mode_quantizes(mode, scale, offset):
+    experts = numpy.array([[0], [1], [0]], numpy.int32)
+    scale, offset = (None if values is None else numpy.float32(values) for values in (scale, offset))
+    routed, places, *_ = ops.moe_init_routing_v3(X, experts, 3, 0, 2, 0, 1, True, mode, 0, scale, offset, [0, 2])
+    assert routed.dtype == (X.dtype if mode < 0 else numpy.int8) and places.tolist() == [0, 2, 1]
+    rows = X[[0, 2, 1]]
+    steps = numpy.abs(rows).max(1, keepdims=True) / 127
+    expected = {-1: rows, 0: numpy.rint(rows * 2 + 1), 1: numpy.rint(rows / steps)}[mode]
+    assert numpy.array_equal(routed, expected.astype(routed.dtype))
+
+
+def test_results_that_a_scale_decides():
+    one, other = numpy.full((2, 8), 3, numpy.int8), numpy.full((8, 3), 5, numpy.int8)
+    bits = numpy.full(3, 0.5, numpy.float32).view(numpy.uint32).astype(numpy.uint64)
+    halves = [numpy.full(3, 0.5, kind) for kind in ("float32", "bfloat16")]
+    for scale, kind in zip([*halves, bits], ["bfloat16", "bfloat16", "float16"]):
+        product = ops.quant_matmul_v3(one, other, scale, False, False)
+        assert product.dtype == kind and (product == 60).all()
+    tokens, half = numpy.full(2, 2, numpy.float32), numpy.full(3, 1, numpy.float16)
+    product = ops.quant_matmul_v4(one, other, numpy.full(3, 0.5, numpy.float32), False, False, None, tokens, half)
+    assert product.dtype == numpy.float16 and (product == 121).all()
+
+
 def test_in_place_operators_return_what_they_changed():
     before = X.copy()
     assert numpy.array_equal(ops.inplace_mul(X, X), X * X)

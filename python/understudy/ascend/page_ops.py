@@ -121,7 +121,7 @@ def _array(op: Operation, kind: str, values: list):
 
 
 # Types that a page gives a result whatever the inputs are.
-FIXED = {"B": numpy.bool_, "I8": numpy.int8, "I32": numpy.int32, "I64": numpy.int64, "U8": numpy.uint8, "F32": numpy.float32}
+FIXED = {kind: numpy.dtype(text.TYPES[kind]) for kind in ("B", "I8", "I32", "I64", "U8", "F32", "F16", "BF16")}
 
 
 def _flat(arrays: dict) -> list:
@@ -141,9 +141,19 @@ def _result_dtypes(entry: dict, arrays: dict, values: dict, scalars: list) -> li
     return [_types_of(rule, arrays, values, scalars) for rule in rules]
 
 
+def _is_one_of(name: str, words: list[str], arrays: dict, values: dict) -> bool:
+    """Whether an array is of one of these types, or an attribute has one of these values."""
+    if name in arrays:
+        return any(arrays[name].dtype == text.TYPES.get(word) for word in words)
+    return str(values.get(name)) in words
+
+
 def _types_of(rule: str, arrays: dict, values: dict, scalars: list) -> list[numpy.dtype]:
+    if either := re.fullmatch(r"(\w+) if (\w+) is ([-\w ]+?) else (.+)", rule):
+        holds = _is_one_of(either[2], either[3].split(), arrays, values)
+        return _types_of(either[1] if holds else either[4], arrays, values, scalars)
     if rule in FIXED:
-        return [numpy.dtype(FIXED[rule])]
+        return [FIXED[rule]]
     if index := re.fullmatch(r"index\((\w+)\)", rule):
         return [numpy.dtype(numpy.int32 if values[index[1]] else numpy.int64)]
     if parts := re.fullmatch(r"complex\((\w+)(?: if (\w+))?\)", rule):

@@ -49,6 +49,8 @@ OpCall op_begin(const char *function, uint64_t *workspace_size, aclOpExecutor **
 
 const Operand *op_input(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_optional_input(OpCall *op, const char *name, const aclTensor *tensor);
+/* One of shape [0] is as NULL: clients pass it for a tensor that they do not have. Others without elements are given. */
+const Operand *op_filled_input(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor *tensor);
 

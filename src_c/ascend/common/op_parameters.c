@@ -139,6 +139,18 @@ const Operand *op_optional_input(OpCall *op, const char *name, const aclTensor *
     return take_up(op, name, tensor, false, false);
 }
 
+const Operand *op_filled_input(OpCall *op, const char *name, const aclTensor *tensor)
+{
+    const Tensor *object = object_of(op, name, tensor, HANDLE_TENSOR, "aclTensor", false);
+    if (op_refused(op)) {
+        return &no_operand;
+    }
+    const bool none = object == NULL || (object->view.rank == 1 && object->view.sizes[0] == 0);
+    const Operand *operand = add_operand(op, name, none ? NULL : tensor, none ? NULL : object, false, -1);
+    count_parameter(op, false);
+    return operand;
+}
+
 const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor)
 {
     return take_up(op, name, tensor, true, true);

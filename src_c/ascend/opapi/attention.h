@@ -15,6 +15,7 @@ typedef struct AttentionCall {
     bool packed;                       /* TND is the layout */
     /* Of the inference pages: masks may be longer than the sequences, and BNSD_BSND is a layout. */
     bool infers;
+    bool token;                                  /* the query has one row, for which the pages need no mask */
     int64_t key_heads;                           /* of them; 0: as heads */
     IntArguments query_lengths, key_lengths;     /* valid rows and keys of every batch; one is for all */
     Operands keys, values;                       /* one tensor, or one for every batch; `key`, `value`: the first */
@@ -30,6 +31,7 @@ typedef struct AttentionCall {
     IntArguments shared_length;                  /* how many; none: all */
     bool prompts;                                /* PromptFlashAttentionV3: TND is a layout */
     bool newest;                                 /* V3 on: layouts of packed tokens, results in another layout */
+    bool latent_band;                            /* V4: heads of 512 with rotary parts take a band */
     const Operand *rotary_query, *rotary_key;    /* of them, and of packed training: parts whose product adds to the scores */
     const Operand *sink;                         /* a score more for every head, which has no value */
     bool adds_after_scale;             /* scale * q k^T + shift, not scale * (q k^T + shift) */
@@ -55,6 +57,7 @@ void op_require_inference(OpCall *op, const AttentionCall *call);
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call);
 aclnnStatus op_attention_backward(OpCall *op, const AttentionCall *call);
 
+bool op_are_alike_ends(IntArguments a, IntArguments b);
 /* Cumulative lengths rise and end with all tokens (values). */
 void op_require_ends(OpCall *op, IntArguments ends, int64_t tokens);
 

@@ -140,6 +140,9 @@ void require_masks(OpCall *op, const AttentionCall *call)
         return;
     }
     const Operand4 of = split_heads(call);
+    /* The pages of training take a call without a mask as one without a mode, those of inference refuse it. */
+    op_require(op, op_given(call->mask) || !call->infers || call->token || call->mode == MODE_DEFAULT, call->mask->name,
+               "missing", op->invalid, "%s is needed with sparseMode %lld", call->mask->name, (long long)call->mode);
     const View mask = mask_view(call, of.query.shape[2]);
     const bool fits = mask_is_read(call) ? covers(call, &mask, false) : is_triangle(call, &mask);
     op_require(op, !op_given(call->mask) || fits, call->mask->name, "shape", op->invalid,

@@ -17,11 +17,12 @@ bool op_is_token(OpCall *op, const Operand *query, const char *name)
     return !op_refused(op) && layout != NULL && query->view.rank == layout->rank && query->view.shape[layout->row] == 1;
 }
 
-/* Each of them is 0 to the size; one, or one for every batch and maybe more. */
+/* Each of them is 0 to the size; one, or one for every batch and maybe more, which are not looked at. */
 static void require_lengths(OpCall *op, IntArguments lengths, int64_t batches, int64_t size)
 {
     bool fits = lengths.count <= 1 || lengths.count >= batches;
-    for (int64_t i = 0; fits && i < lengths.count; i++) {
+    const int64_t used = lengths.count <= 1 ? lengths.count : batches;
+    for (int64_t i = 0; fits && i < used; i++) {
         fits = lengths.values[i] >= 0 && lengths.values[i] <= size;
     }
     op_require(op, fits, lengths.name, "values", op->invalid,
@@ -169,6 +170,19 @@ static bool are_packed_depths(const AttentionCall *call, const Operand4 *of)
     return own || (value == PART_DEPTH && (depth == PART_DEPTH || depth == JOINT_DEPTH));
 }
 
+/* 3 or 4 with a mask, but one row of heads of 512 has no 3, and these have 4 in the newest version alone. */
+static void require_packed_mode(OpCall *op, const AttentionCall *call, bool latent)
+{
+    const bool band = latent ? call->latent_band : !call->prompts, triangle = !(latent && call->token);
+    const char *with = triangle ? band ? ", 3 or 4 with one" : ", 3 with one"
+                       : band   ? ", 4 with one"
+                                : ", and one row has none";
+    op_require(op, op_given(call->mask) ? (call->mode == MODE_RIGHT_DOWN && triangle) || (call->mode == MODE_BAND && band)
+                                        : call->mode == MODE_DEFAULT,
+               "sparseMode", "packed", op->invalid, "sparseMode is %lld %s a mask: it is 0 without one%s",
+               (long long)call->mode, op_given(call->mask) ? "with" : "without", with);
+}
+
 /* What packed tokens, and heads of 512 with rotary parts, are made for. */
 static void require_packed(OpCall *op, const AttentionCall *call, const Operand4 *of)
 {
@@ -183,12 +197,7 @@ static void require_packed(OpCall *op, const AttentionCall *call, const Operand4
                acl_dtype_name(call->query->dtype), call->value->name, op_shape_text(op, call->value),
                call->prompts ? "192, values 128 or 192, of ACL_BF16, 8 to 128 of them, as many as the keys"
                              : "128, or 192 and values of 128, or in TND a multiple of 16 up to 256, or 512 with rotary parts");
-    const bool band = call->mode == MODE_BAND && !latent && !call->prompts;
-    op_require(op, op_given(call->mask) ? call->mode == MODE_RIGHT_DOWN || band
-                                        : call->mode == MODE_DEFAULT || call->mode == MODE_ALL,
-               "sparseMode", "packed", op->invalid, "sparseMode is %lld %s a mask: it is 0 without one, 3%s with one",
-               (long long)call->mode, op_given(call->mask) ? "with" : "without",
-               latent || call->prompts ? "" : " or 4");
+    require_packed_mode(op, call, latent);
     op_require(op, !op_given(call->shift) && !is_listed(call) && !op_given(call->out_scale) &&
                        !has_integer_keys(call),
                "inputLayout", "partners", op->invalid,

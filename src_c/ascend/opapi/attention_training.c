@@ -33,6 +33,15 @@ bool op_is_statistic_layout(const char *layout)
     return *layout == '\0' || strcmp(layout, "same_as_input") == 0;
 }
 
+bool op_are_alike_ends(IntArguments a, IntArguments b)
+{
+    bool alike = a.count == b.count;
+    for (int64_t i = 0; alike && i < a.count; i++) {
+        alike = a.values[i] == b.values[i];
+    }
+    return alike;
+}
+
 void op_require_attention(OpCall *op, const AttentionCall *call)
 {
     require_operands(op, call);

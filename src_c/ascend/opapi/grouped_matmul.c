@@ -365,6 +365,8 @@ void op_require_grouped_gated(OpCall *op, const GroupedCall *call)
     }
     const GroupSizes of = grouped_sizes(call, 0);
     const int64_t rows = op_size(x, 0), groups = op_size(weight, 0), parts = scale->view.rank == 3 ? op_size(scale, 1) : 1;
+    op_require(op, groups <= MOST_ITEMS, call->list->name, "groups", op->invalid, "there are %lld groups, at most %d are taken",
+               (long long)groups, MOST_ITEMS);
     op_require_packed(op, weight, &of.weight);
     op_require(op, of.k < (scheme == SHIFTED ? GATED_DEPTH : SIZE_LIMIT), x->name, "size", op->invalid,
                "x is %s: its last dimension is too long", op_shape_text(op, x));

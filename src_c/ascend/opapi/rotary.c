@@ -76,7 +76,7 @@ enum { ROTARY_VIEWS = 8, ROTARY_LIMIT = 2 };
 aclnnStatus op_rotary(OpCall *op, int32_t count, const Operand *const *x, const Operand *cos, const Operand *sin,
                       int64_t mode, const Operand *const *out)
 {
-    if (op_refused(op)) {
+    if (op_refused(op) || (count == 1 && op_empty(x[0]))) {
         return op_plan_nothing(op);
     }
     View views[ROTARY_LIMIT * ROTARY_VIEWS];

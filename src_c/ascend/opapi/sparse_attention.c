@@ -396,8 +396,11 @@ void op_require_indexer_loss(OpCall *op, const IndexerLoss *call)
 aclnnStatus op_indexer_loss_backward(OpCall *op, const IndexerLoss *call)
 {
     const TokenCall *tokens = &call->tokens;
+    if (!op_refused(op) && op_empty(tokens->query)) {
+        return op_fill_all(op, OPERANDS(call->key_slopes, call->loss), ZERO);
+    }
     size_t size;
-    const ListedTokens *listed = op_refused(op) || op_empty(tokens->query) ? NULL : list_tokens(op, tokens, call->scale, &size);
+    const ListedTokens *listed = op_refused(op) ? NULL : list_tokens(op, tokens, call->scale, &size);
     if (listed == NULL) {
         return op_plan_nothing(op);
     }
@@ -506,8 +509,11 @@ void op_require_sparse_gradient(OpCall *op, const SparseCall *call)
 aclnnStatus op_sparse_attention_backward(OpCall *op, const SparseCall *call)
 {
     const TokenCall *tokens = &call->tokens;
-    if (op_refused(op) || op_empty(tokens->query)) {
+    if (op_refused(op)) {
         return op_plan_nothing(op);
+    }
+    if (op_empty(tokens->query)) {
+        return op_fill_all(op, OPERANDS(call->key_slopes, call->value_slopes, call->rotary_key_slopes), ZERO);
     }
     const SparseAttention sparse = {.layout = layout_of(tokens), .scale = (float)call->scale, .block = call->block};
     const PlannedView views[] = {read(tokens->query), read(tokens->key), read(call->value), read(call->indices),

@@ -118,23 +118,50 @@ static KernelStatus multiply_batch(const GroupedProduct *call, const View *opera
     return status;
 }
 
+/* Its part of every operand. */
+static KernelStatus multiply_group(const GroupedProduct *call, const View *views, const Group *group)
+{
+    View operands[GROUPED_OPERANDS];
+    const View *next = views + 1;
+    for (int32_t k = 0; k < call->operand_count; k++) {
+        const GroupedOperand *operand = &call->operands[k];
+        operands[k] = part_of(&next[operand->each ? group->item : 0], operand->cut, group);
+        next += operand->each ? call->groups : 1;
+    }
+    return us_view_is_empty(&operands[GROUPED_OUT]) ? KERNEL_OK : multiply_batch(call, operands);
+}
+
+static bool has_part(const GroupedProduct *call, const View *list, int64_t item)
+{
+    bool found = false;
+    for (int32_t i = 0; i < call->groups && !found; i++) {
+        found = list_element(list, i, 0) == item && list_element(list, i, 1) > 0;
+    }
+    return found;
+}
+
+/* Items that no pair gives a part have products of nothing. A pair of size 0 does not name one: those that fill up the list
+ * behind the pairs that count are [0, 0], and item 0 may have a part. */
+static KernelStatus multiply_rest(const GroupedProduct *call, const View *views)
+{
+    KernelStatus status = KERNEL_OK;
+    for (int32_t item = 0; item < call->groups && status == KERNEL_OK; item++) {
+        if (!has_part(call, views, item)) {
+            status = multiply_group(call, views, &(Group){.item = item});
+        }
+    }
+    return status;
+}
+
 KernelStatus us_grouped_product(const View *views, const void *attributes)
 {
     const GroupedProduct *call = attributes;
+    const bool rest = call->list == GROUPS_PAIRS && call->operands[GROUPED_OUT].cut == GROUP_ITEM && !call->sizes_known;
     KernelStatus status = check_list(call, views);
     Group group = {.number = -1};
     for (int32_t i = 0; i < call->groups && status == KERNEL_OK; i++) {
         next_group(call, views, &group);
-        View operands[GROUPED_OPERANDS];
-        const View *next = views + 1;
-        for (int32_t k = 0; k < call->operand_count; k++) {
-            const GroupedOperand *operand = &call->operands[k];
-            operands[k] = part_of(&next[operand->each ? group.item : 0], operand->cut, &group);
-            next += operand->each ? call->groups : 1;
-        }
-        if (!us_view_is_empty(&operands[GROUPED_OUT])) {
-            status = multiply_batch(call, operands);
-        }
+        status = rest && group.size == 0 ? KERNEL_OK : multiply_group(call, views, &group);
     }
-    return status;
+    return rest && status == KERNEL_OK ? multiply_rest(call, views) : status;
 }

@@ -43,8 +43,8 @@ typedef struct GroupedShared {
 } GroupedShared;
 
 /* views: the list of int64, or absent; then those of each operand of `kernel` in turn. A list that does not fit `length`,
- * or sizes that are fixed as well, is a fault. What no group names is not written. With an activation a product is
- * computed in float32 first. */
+ * or sizes that are fixed as well, is a fault. What no group names is not written, but for items of the result that pairs give
+ * no part: they are 0. With an activation a product is computed in float32 first. */
 typedef struct GroupedProduct {
     Kernel *kernel; /* us_product, us_quantized_product, us_quantized_weight_product */
     GroupedKind how;
