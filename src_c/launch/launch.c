@@ -2,6 +2,7 @@
 
 #include "device/check.h"
 #include "device/graph.h"
+#include "device/stream_internal.h"
 #include "launch/blocks.h"
 #include "launch/trusted.h"
 #include "launch/view_check.h"
@@ -388,6 +389,12 @@ static void *keep(char **cursor, const void *array, size_t size)
     return copy;
 }
 
+static bool is_ready(void *argument)
+{
+    const LaunchTask *task = &((const QueuedLaunch *)argument)->task;
+    return task->ready(task->attributes);
+}
+
 static void give_back_block(void *block)
 {
     const QueuedLaunch *launch = block;
@@ -431,6 +438,19 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
     return queued;
 }
 
+static bool queue_launch(QueuedLaunch *launch, const LaunchTask *given, Stream *stream, Uses uses)
+{
+    const Task task = {.work = {given->function, "kernel", us_tracing ? bytes_of(given) : 0}, .run = run,
+                       .ready = given->ready != NULL ? is_ready : NULL, .release = give_back_block, .argument = launch,
+                       .uses = uses.first, .use_count = uses.count, .anywhere = true};
+    uint64_t ticket = 0;
+    const bool queued = us_stream_queue(stream_state(stream), task, &ticket);
+    if (queued && us_stream_mode() == STREAM_MODE_DEFERRED && given->awaited != NULL && given->awaited(given->attributes)) {
+        us_stream_allow(stream_state(stream), ticket);
+    }
+    return queued;
+}
+
 bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
 {
     QueuedLaunch *queued = copy_task(task, stream->context->device);
@@ -444,11 +464,9 @@ bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
         }
         return false;
     }
-    Work work = {task->function, "kernel", us_tracing ? bytes_of(task) : 0};
     Use *uses = NULL;
     size_t use_count = 0;
-    bool submitted = find_uses(task, &uses, &use_count) &&
-                     us_stream_submit_using(stream, work, (Uses){uses, use_count}, run, give_back_block, queued);
+    bool submitted = find_uses(task, &uses, &use_count) && queue_launch(queued, task, stream, (Uses){uses, use_count});
     free(uses);
     if (!submitted) {
         give_back_block(queued);

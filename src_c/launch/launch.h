@@ -41,6 +41,10 @@ typedef struct LaunchTask {
      * NULL: nothing to do. */
     void (*take)(void *attributes, bool recorded);
     void (*release)(void *attributes, bool ran);
+    /* Whether the kernel may run where it must not wait for others, as Task.ready; and whether another process may wait for it,
+     * which cannot ask a deferred stream to go on. NULL: yes; no. */
+    bool (*ready)(const void *attributes);
+    bool (*awaited)(const void *attributes);
 } LaunchTask;
 
 /* Queues a copy of the task. On the stream's worker every view's reach is opened on the stream's device; a range that is

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const int64_t LOOK_AGAIN = 100000000; /* nanoseconds until somebody who waits looks whether the others live */
+static const int64_t ALLOW_AGAIN = 2000000;  /* until it lets deferred streams run what was queued meanwhile */
 
 /* ---- channels ---- */
 
@@ -190,7 +191,9 @@ static bool wait_for_bell(Wait *wait, uint32_t changes, Explanation *why)
         us_explain(why, "other ranks have not run it within %lld s", (long long)(patience / 1000000000));
         return false;
     }
-    us_signal_wait(bell, changes, patience < 0 || patience - waited > LOOK_AGAIN ? LOOK_AGAIN : patience - waited);
+    us_task_allows_others();
+    const int64_t most = us_stream_mode() == STREAM_MODE_DEFERRED ? ALLOW_AGAIN : LOOK_AGAIN;
+    us_signal_wait(bell, changes, patience < 0 || patience - waited > most ? most : patience - waited);
     return true;
 }
 
@@ -266,6 +269,23 @@ void us_rank_task_release(void *attributes, bool ran)
         us_rank_task_drop(task);
     }
     us_room_let_go(task->room);
+}
+
+/* What the others do cannot be foreseen. The thread that queues a task must not wait for them, nor a graph that can do
+ * something else meanwhile; who waits for the stream may as well do it here. */
+bool us_rank_task_is_ready(const void *attributes)
+{
+    const RankTask *task = attributes;
+    const bool recorded = task->turn == NO_TURN;
+    if (task->room->ranks == 1) {
+        return recorded || task->kind == CHANNEL_DIRECT || atomic_load(&task->room->collective.served) == task->turn;
+    }
+    return !recorded && us_stream_mode() != STREAM_MODE_INLINE;
+}
+
+bool us_rank_task_is_awaited(const void *attributes)
+{
+    return !us_room_is_of_process(((const RankTask *)attributes)->room);
 }
 
 static void begin_task(const RankTask *task)

@@ -44,8 +44,10 @@ typedef struct RankTask {
 void us_rank_task_take(void *attributes, bool recorded);
 /* A task that never runs leaves the other ranks waiting, so they are told. */
 void us_rank_task_drop(const RankTask *task);
-/* LaunchTask.release. */
+/* LaunchTask.release, ready, awaited. */
 void us_rank_task_release(void *attributes, bool ran);
+bool us_rank_task_is_ready(const void *attributes);
+bool us_rank_task_is_awaited(const void *attributes);
 uint64_t us_direct_turn(Room *room, int32_t peer, bool sends);
 
 /* Around a collective operation: waits for those before it on this rank. The others are told where it has failed. */

@@ -247,6 +247,16 @@ void us_room_ring_all(const Room *room)
     }
 }
 
+bool us_room_is_of_process(const Room *room)
+{
+    const int32_t process = (int32_t)getpid();
+    int32_t own = 0;
+    for (int32_t rank = 0; rank < room->ranks; rank++) {
+        own += atomic_load(&us_room_bell(room, rank)->recorder) == process;
+    }
+    return own == room->ranks;
+}
+
 bool us_room_has_lost(const Room *room, int32_t rank, bool asks_system, Explanation *why)
 {
     const SignalWords *words = us_room_bell(room, rank);

@@ -68,6 +68,8 @@ void us_room_withdraw(Room *room, uint64_t name);
 Channel *us_room_channel(const Room *room, ChannelKind kind, int32_t from, int32_t to);
 SignalWords *us_room_bell(const Room *room, int32_t rank);
 void us_room_ring_all(const Room *room);
+/* Whether all ranks are of this process. */
+bool us_room_is_of_process(const Room *room);
 /* Whether a rank will do nothing any more: it has left, or its process has ended, which takes longer to find out. */
 bool us_room_has_lost(const Room *room, int32_t rank, bool asks_system, Explanation *why);
 /* Keeps the first reason, tells the other ranks, and gives what is kept. */

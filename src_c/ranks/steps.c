@@ -65,6 +65,28 @@ KernelStatus us_rank_steps(const View *views, const void *attributes)
     return status;
 }
 
+/* Of the first step that meets the others; NULL: none does. */
+static const RankTask *first_meeting(const RankSteps *steps)
+{
+    int32_t i = 0;
+    while (i < steps->count && !steps->steps[i].meets) {
+        i++;
+    }
+    return i < steps->count ? attributes_of(steps, i) : NULL;
+}
+
+bool us_rank_steps_are_ready(const void *attributes)
+{
+    const RankTask *first = first_meeting(attributes);
+    return first == NULL || us_rank_task_is_ready(first);
+}
+
+bool us_rank_steps_are_awaited(const void *attributes)
+{
+    const RankTask *first = first_meeting(attributes);
+    return first != NULL && us_rank_task_is_awaited(first);
+}
+
 void us_rank_steps_take(void *attributes, bool recorded)
 {
     const RankSteps *steps = attributes;

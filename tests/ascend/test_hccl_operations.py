@@ -368,6 +368,73 @@ def test_messages_and_reductions_of_one_communicator_do_not_wait_for_each_other(
     on_all(2, body)
 
 
+def test_a_message_waits_for_one_on_another_stream_of_its_rank():
+    """Both ranks send more than a channel holds, and wait for what they receive."""
+
+    def body(rank):
+        other = ffi.new("aclrtStream *")
+        ok(lib.aclrtCreateStream(other))
+        mine, theirs = values("float32", 70001, rank.rank), values("float32", 70001, 1 - rank.rank)
+        x, y = rank.put(mine), rank.put(numpy.zeros_like(mine))
+        ok(lib.HcclSend(x, 70001, 4, 1 - rank.rank, rank.comm, other[0]))
+        rank.run("HcclRecv", y, 70001, 4, 1 - rank.rank)
+        assert same(rank.get(y, theirs), theirs)
+        ok(lib.aclrtSynchronizeStream(other[0]))
+        ok(lib.aclrtDestroyStream(other[0]))
+
+    on_all(2, body)
+
+
+def test_a_graph_waits_for_other_ranks_when_its_branches_have_nothing_else_to_do():
+    """One thread runs a graph for each rank: a sum on one branch, on another one the event that the second rank waits for."""
+    root, comms, models = root_info(), ffi.new("HcclComm[]", 2), ffi.new("aclmdlRI[]", 2)
+    ok(lib.HcclGroupStart())
+    for rank in range(2):
+        ok(lib.HcclCommInitRootInfo(2, root, rank, comms + rank))
+    ok(lib.HcclGroupEnd())
+    streams, arrays, sums = ffi.new("aclrtStream[]", 4), ffi.new("void *[]", 2), ffi.new("void *[]", 2)
+    fork, join, outside = ffi.new("aclrtEvent *"), ffi.new("aclrtEvent *"), ffi.new("aclrtEvent *")
+    ok(lib.aclrtCreateEventWithFlag(outside, lib.ACL_EVENT_EXTERNAL))
+    for event in (fork, join):
+        ok(lib.aclrtCreateEventWithFlag(event, lib.ACL_EVENT_SYNC))
+    for number in range(4):
+        ok(lib.aclrtCreateStream(streams + number))
+    for rank in range(2):
+        for address in (arrays + rank, sums + rank):
+            ok(lib.aclrtMalloc(address, 4, lib.ACL_MEM_MALLOC_HUGE_FIRST))
+        ok(lib.aclmdlRICaptureBegin(streams[rank], lib.ACL_MODEL_RI_CAPTURE_MODE_RELAXED))
+        if rank == 0:
+            ok(lib.aclrtRecordEvent(fork[0], streams[0]))
+            ok(lib.aclrtStreamWaitEvent(streams[2], fork[0]))
+        ok(lib.HcclAllReduce(arrays[rank], sums[rank], 1, 2, SUM, comms[rank], streams[rank]))
+        if rank == 0:
+            ok(lib.aclrtRecordEvent(outside[0], streams[2]))
+            ok(lib.aclrtRecordEvent(join[0], streams[2]))
+            ok(lib.aclrtStreamWaitEvent(streams[0], join[0]))
+        ok(lib.aclmdlRICaptureEnd(streams[rank], models + rank))
+    for turn in range(3):
+        for rank in range(2):
+            own = numpy.array([rank + turn], numpy.int32)
+            ok(lib.aclrtMemcpy(arrays[rank], 4, ffi.from_buffer(own), 4, lib.ACL_MEMCPY_HOST_TO_DEVICE))
+            if rank == 1:
+                ok(lib.aclrtStreamWaitEvent(streams[1], outside[0]))
+            ok(lib.aclmdlRIExecuteAsync(models[rank], streams[rank]))
+        for rank in range(2):
+            total = numpy.zeros(1, numpy.int32)
+            ok(lib.aclrtSynchronizeStream(streams[rank]))
+            ok(lib.aclrtMemcpy(ffi.from_buffer(total), 4, sums[rank], 4, lib.ACL_MEMCPY_DEVICE_TO_HOST))
+            assert total[0] == 1 + 2 * turn
+    for rank in range(2):
+        ok(lib.aclmdlRIDestroy(models[rank]))
+        ok(lib.HcclCommDestroy(comms[rank]))
+    for event in (fork, join, outside):
+        ok(lib.aclrtDestroyEvent(event[0]))
+    for stream in streams:
+        ok(lib.aclrtDestroyStream(stream))
+    for address in (*arrays, *sums):
+        ok(lib.aclrtFree(address))
+
+
 # ---- communicators ----
 
 
@@ -584,15 +651,29 @@ else:
 """
 
 
+# Rank 0 queues a message and waits for nothing before the other one has got it.
+SENDER = WORKER.partition("inputs = ")[0] + """
+x = rank.put(values("float32", 9, number))
+rank.run("HcclRecv" if number else "HcclSend", x, 9, 4, 1 - number)
+if number == 0:
+    sys.stdin.readline()
+else:
+    assert same(rank.get(x, values("float32", 9, 0)), values("float32", 9, 0))
+    print("got it", flush=True)
+rank.end()
+"""
+
+
 @contextlib.contextmanager
-def processes(ranks: int, dies: bool):
+def processes(ranks: int, dies: bool = False, source: str = WORKER, **environment: str):
     """One for each rank; rank 0 gives the others what they need to find it."""
     started = []
     try:
         for number in range(ranks):
             started.append(subprocess.Popen(
-                [sys.executable, "-c", WORKER, str(ranks), str(number), str(int(dies))], text=True, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "UNDERSTUDY_DEVICES": "2"}))  # fmt: skip
+                [sys.executable, "-c", source, str(ranks), str(number), str(int(dies))], text=True, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env={**os.environ, "UNDERSTUDY_DEVICES": "2", **environment}))  # fmt: skip
         root = started[0].stdout.readline()
         for other in started[1:]:
             other.stdin.write(root)
@@ -621,13 +702,24 @@ def test_the_others_are_told_when_a_process_is_killed():
             assert one.returncode == 0 and "has ended" in out, (out, errors)
 
 
-def test_work_of_all_modes_of_streams():
+@pytest.mark.parametrize("mode", ("inline", "deferred", "async"))
+def test_work_of_all_modes_of_streams(mode):
     """In a process of their own: the mode is read once."""
-    source = "from tests.ascend import test_hccl_operations as t\nt.test_all_reduce(3, 'float32')\nt.test_send_and_receive()\n"
-    for mode in ("inline", "deferred", "async"):
-        done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_STREAM": mode},
-                              capture_output=True, text=True, timeout=200)  # fmt: skip
-        assert done.returncode == 0, f"{mode}: {done.stderr}"
+    source = ("from tests.ascend import test_hccl_operations as t\nt.test_all_reduce(3, 'float32')\nt.test_send_and_receive()\n"
+              "t.test_a_message_waits_for_one_on_another_stream_of_its_rank()\n"
+              "t.test_a_graph_waits_for_other_ranks_when_its_branches_have_nothing_else_to_do()\n"
+              "t.test_one_thread_works_for_as_many_ranks_as_there_may_be()\n")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_STREAM": mode},
+                          capture_output=True, text=True, timeout=200)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_another_process_does_not_wait_until_this_one_waits_for_a_deferred_stream():
+    with processes(2, source=SENDER, UNDERSTUDY_STREAM="deferred") as (sender, receiver):
+        out, errors = receiver.communicate(timeout=60)
+        assert out == "got it\n", errors
+        _, errors = sender.communicate("\n", timeout=60)
+        assert (sender.returncode, receiver.returncode) == (0, 0), errors
 
 
 def test_the_checks_of_memory_know_what_ranks_read_and_write():

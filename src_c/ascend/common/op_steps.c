@@ -145,5 +145,7 @@ aclnnStatus op_end_steps(OpCall *op)
     }
     op->executor->task.take = us_rank_steps_take;
     op->executor->task.release = us_rank_steps_release;
+    op->executor->task.ready = us_rank_steps_are_ready;
+    op->executor->task.awaited = us_rank_steps_are_awaited;
     return op_plan_whole(op, plan);
 }

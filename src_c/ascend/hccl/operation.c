@@ -118,6 +118,8 @@ static void submit(Operation *operation, LaunchTask task)
     task.function = operation->call.function;
     task.take = us_rank_task_take;
     task.release = us_rank_task_release;
+    task.ready = us_rank_task_is_ready;
+    task.awaited = us_rank_task_is_awaited;
     us_require(&operation->call, us_launch_submit_task(&task, operation->stream), "stream", "resources", HCCL_E_MEMORY,
                "no host memory to queue the operation");
 }
