@@ -596,6 +596,46 @@ def test_ranks_that_call_differently_are_told(other, expected):
     assert any(expected in text for _, text in results), results
 
 
+ROOTED = {
+    "HcclBroadcast": lambda rank, x, root: rank.run("HcclBroadcast", x, 8, 4, root),
+    "HcclScatter": lambda rank, x, root: rank.run("HcclScatter", x, x, 4, 4, root),
+    "HcclReduce": lambda rank, x, root: rank.run("HcclReduce", x, x, 8, 4, SUM, root),
+}
+
+
+@pytest.mark.parametrize("own", (True, False), ids=("itself", "the other"))
+@pytest.mark.parametrize("function", ROOTED)
+def test_ranks_that_mean_different_roots_are_told(function, own):
+    """Each one itself, or the other one. No message stays behind for the next operation to take for its own."""
+
+    def body(rank):
+        x = rank.put(numpy.zeros(8, numpy.float32))
+        ROOTED[function](rank, x, rank.rank if own else 1 - rank.rank)
+        return failed(rank)
+
+    results = on_all(2, body)
+    assert all(status != 0 for status, _ in results)
+    assert any("root" in text or "bytes" in text for _, text in results), results
+
+
+@pytest.mark.parametrize("function", ROOTED)
+def test_a_root_waits_for_the_other_ranks(function):
+    """Operations wait on the stream until all ranks have run them (hccl.h)."""
+    waited = threading.Event()
+
+    def body(rank):
+        x = rank.put(numpy.zeros(8, numpy.float32))
+        if rank.rank == 1:
+            waited.wait(60)
+        ROOTED[function](rank, x, 0)
+        if rank.rank == 0:
+            status = lib.aclrtSynchronizeStreamWithTimeout(rank.stream, 50)
+            waited.set()
+            assert status == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT
+
+    on_all(2, body)
+
+
 def test_a_rank_that_fails_in_what_it_does_alone_tells_the_others():
     """Its messages to itself differ in size, so it never comes to the one that the other rank waits for."""
     waits = threading.Event()
