@@ -206,12 +206,24 @@ static KernelStatus fail(Room *room, const char *caption, const Explanation *why
     return late ? KERNEL_TIMEOUT : KERNEL_FAULT;
 }
 
+/* The operation that failed may have left a part of a message in a channel, which the next one would take for its own. */
+static bool comes_after_failure(Room *room, Explanation *why)
+{
+    Explanation earlier;
+    const bool fails = us_room_has_failed_here(room, &earlier);
+    us_explain(fails ? why : NULL, "an operation before it has failed: %s", earlier.text);
+    return fails;
+}
+
 /* What a rank wrote before it left may come to light only after its leaving has: hence one more look. */
 static KernelStatus run(Room *room, ChannelKind kind, Transfer *transfers, int32_t count)
 {
     SignalWords *bell = us_room_bell(room, room->rank);
     Wait wait = begin_wait(room);
     Explanation why = {""}, loss = {""};
+    if (comes_after_failure(room, &why)) {
+        return us_kernel_fault("%s", why.text);
+    }
     for (bool lost = false;;) {
         int32_t left;
         const uint32_t changes = atomic_load(&bell->changes);

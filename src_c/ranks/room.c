@@ -287,12 +287,18 @@ void us_room_fail(Room *room, const char *reason)
     us_room_ring_all(room);
 }
 
-bool us_room_has_failed(Room *room, Explanation *why)
+bool us_room_has_failed_here(Room *room, Explanation *why)
 {
     pthread_mutex_lock(&room->lock);
     const bool here = room->failure.text[0] != '\0';
     us_explain(here ? why : NULL, "%s", room->failure.text);
     pthread_mutex_unlock(&room->lock);
+    return here;
+}
+
+bool us_room_has_failed(Room *room, Explanation *why)
+{
+    const bool here = us_room_has_failed_here(room, why);
     const int32_t failed = atomic_load(&room->shared->failed);
     if (!here && failed != 0) {
         us_explain(why, "rank %d has given up: %.*s", (int)failed - 1, (int)sizeof room->shared->reason - 1,

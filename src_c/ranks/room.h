@@ -36,7 +36,7 @@ typedef struct Room {
     int32_t ranks, rank;
     uint64_t key;
     int64_t patience; /* nanoseconds that an operation waits for other ranks; negative: without limit */
-    _Atomic int32_t busy; /* operations that are queued or run */
+    _Atomic int32_t busy; /* tasks that are queued or run; an operation may be two */
     _Atomic int32_t references;
     Turns collective;
     Turns direct[RANK_LIMIT][2]; /* by the other rank; received, sent */
@@ -74,8 +74,9 @@ bool us_room_is_of_process(const Room *room);
 bool us_room_has_lost(const Room *room, int32_t rank, bool asks_system, Explanation *why);
 /* Keeps the first reason, tells the other ranks, and gives what is kept. */
 void us_room_fail(Room *room, const char *reason);
-/* Whether this rank or another one has failed. */
+/* Whether this rank or another one has failed; whether this rank has. */
 bool us_room_has_failed(Room *room, Explanation *why);
+bool us_room_has_failed_here(Room *room, Explanation *why);
 
 /* Where a vendor's library, which may be linked under two names, keeps what the calling thread has begun and not ended. */
 void **us_rank_group_of_thread(void);

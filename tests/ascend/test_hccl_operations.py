@@ -636,6 +636,54 @@ def test_a_root_waits_for_the_other_ranks(function):
     on_all(2, body)
 
 
+def fail_with_more_behind():
+    """Rank 1 sends more zeros than a letterhead has bytes, which rank 0 does not expect; its next operation waits behind."""
+    queued = threading.Event()
+
+    def body(rank):
+        x = rank.put(numpy.zeros(64, numpy.float32))
+        if rank.rank == 0:
+            rank.run("HcclAllReduce", x, x, 64, 4, SUM)
+            rank.run("HcclReduceScatter", x, x, 32, 4, SUM)
+            queued.set()
+        else:
+            queued.wait(60)
+            rank.run("HcclBroadcast", x, 64, 4, 1)
+        failed(rank)
+
+    on_all(2, body)
+
+
+def test_what_comes_after_a_failure_takes_nothing_of_it_for_its_own():
+    """A stream keeps its first fault: the others are in the log."""
+    source = "from tests.ascend import test_hccl_operations as t\nt.fail_with_more_behind()\n"
+    done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_LOG": "warn"}, capture_output=True,
+                          text=True, timeout=200)  # fmt: skip
+    lines = [line for line in done.stderr.splitlines() if "HcclReduceScatter: " in line]
+    assert done.returncode == 0 and len(lines) == 1, done.stderr
+    assert "HcclReduceScatter: an operation before it has failed: HcclAllReduce(type 4, op 0): " in lines[0]
+
+
+def test_a_communicator_is_not_destroyed_under_an_operation():
+    """Which may be two tasks, and is no two operations."""
+    root, comms, stream, array = root_info(), ffi.new("HcclComm[]", 2), ffi.new("aclrtStream *"), ffi.new("void **")
+    ok(lib.HcclGroupStart())
+    for rank in range(2):
+        ok(lib.HcclCommInitRootInfo(2, root, rank, comms + rank))
+    ok(lib.HcclGroupEnd())
+    ok(lib.aclrtCreateStream(stream))
+    ok(lib.aclrtMalloc(array, 64, lib.ACL_MEM_MALLOC_HUGE_FIRST))
+    ok(lib.HcclAllReduce(array[0], array[0], 16, 4, SUM, comms[0], stream[0]))
+    assert lib.HcclCommDestroy(comms[0]) == lib.HCCL_E_AGAIN
+    text = ffi.string(lib.aclGetRecentErrMsg()).decode()
+    assert ": operations of " in text and "are queued or run" in text, text
+    ok(lib.HcclCommDestroy(comms[1]))
+    assert lib.aclrtSynchronizeStream(stream[0]) != 0
+    ok(lib.HcclCommDestroy(comms[0]))
+    ok(lib.aclrtDestroyStream(stream[0]))
+    ok(lib.aclrtFree(array[0]))
+
+
 def test_a_rank_that_fails_in_what_it_does_alone_tells_the_others():
     """Its messages to itself differ in size, so it never comes to the one that the other rank waits for."""
     waits = threading.Event()
