@@ -482,6 +482,24 @@ def test_one_thread_joins_for_several_ranks_in_a_group():
         ok(lib.HcclCommDestroy(comm))
 
 
+def test_roots_that_nobody_joins_do_not_use_up_the_file_descriptors():
+    """In a process of its own, since they stay. The newest ones can be joined."""
+    source = """
+import os
+from tests.ascend import test_hccl_operations as t
+before = t.root_info() and len(os.listdir("/proc/self/fd"))
+roots = [t.root_info() for _ in range(600)]
+assert len(os.listdir("/proc/self/fd")) <= before + 256
+for root in roots[-200:]:
+    made = t.ffi.new("HcclComm *")
+    t.ok(t.lib.HcclCommInitRootInfo(1, root, 0, made))
+    t.ok(t.lib.HcclCommDestroy(made[0]))
+assert t.lib.HcclCommInitRootInfo(1, roots[0], 0, made) == t.lib.HCCL_E_PARA
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+
+
 def test_one_thread_works_for_as_many_ranks_as_there_may_be():
     """Nothing waits before all have been queued."""
     ranks, root = 256, root_info()
