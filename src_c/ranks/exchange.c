@@ -2,6 +2,7 @@
 
 #include "device/stream_internal.h"
 #include "kernels/scratch.h"
+#include "ranks/room_order.h"
 #include "report/trace.h"
 
 #include <string.h>
@@ -299,6 +300,21 @@ bool us_rank_task_is_awaited(const void *attributes)
 {
     return !us_room_is_of_process(((const RankTask *)attributes)->room);
 }
+
+struct Moment *us_rank_task_after(const void *attributes, Stream *stream)
+{
+    const RankTask *task = attributes;
+    return us_room_order(task->room, task->kind == CHANNEL_COLLECTIVE ? task->turn : NO_TURN, stream);
+}
+
+void us_rank_task_over(const void *attributes, struct Moment *moment)
+{
+    const RankTask *task = attributes;
+    us_room_note_last(task->room, task->kind == CHANNEL_COLLECTIVE, moment);
+}
+
+const LaunchMeeting us_rank_meeting = {us_rank_task_take,       us_rank_task_release, us_rank_task_is_ready,
+                                       us_rank_task_is_awaited, us_rank_task_after,   us_rank_task_over};
 
 static void begin_task(const RankTask *task)
 {

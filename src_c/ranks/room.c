@@ -1,6 +1,7 @@
 #include "ranks/room.h"
 
 #include "ranks/names.h"
+#include "ranks/room_order.h"
 #include "report/trace.h"
 
 #include <stdlib.h>
@@ -168,6 +169,7 @@ void us_room_let_go(Room *room)
 {
     if (atomic_fetch_sub(&room->references, 1) == 1) {
         munmap(room->shared, room->bytes);
+        us_room_end_order(room);
         pthread_mutex_destroy(&room->lock);
         free(room);
     }

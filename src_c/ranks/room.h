@@ -28,6 +28,14 @@ typedef struct Turns {
 } Turns;
 
 struct SharedRoom;
+struct Moment;
+
+/* For the checks (room_order.h): when this rank's part of an operation begins. */
+enum { ROOM_PARTS = 8 };
+typedef struct RoomPart {
+    uint64_t turn;
+    struct Moment *begin; /* held; NULL: none */
+} RoomPart;
 
 /* A rank's place in a room. */
 typedef struct Room {
@@ -44,6 +52,8 @@ typedef struct Room {
     Explanation failure;         /* why no operation can run any more; empty: none */
     char name[128];              /* ranks/names.h, as what follows */
     const void *owner;
+    RoomPart parts[ROOM_PARTS];  /* the latest ones; room_order.h, as the next */
+    struct Moment *last;         /* when all operations so far are over */
     struct Room *next;
 } Room;
 

@@ -20,10 +20,6 @@ typedef struct RankSteps {
 } RankSteps;
 Kernel us_rank_steps;
 
-/* Of its LaunchTask. */
-void us_rank_steps_take(void *attributes, bool recorded);
-void us_rank_steps_release(void *attributes, bool ran);
-bool us_rank_steps_are_ready(const void *attributes);
-bool us_rank_steps_are_awaited(const void *attributes);
+extern const LaunchMeeting us_rank_steps_meeting;
 
 #endif

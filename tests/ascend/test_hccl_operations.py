@@ -78,6 +78,16 @@ def root_info():
     return made
 
 
+def all_of_this_thread(ranks: int):
+    """The communicators of all ranks."""
+    root, comms = root_info(), ffi.new("HcclComm[]", ranks)
+    ok(lib.HcclGroupStart())
+    for rank in range(ranks):
+        ok(lib.HcclCommInitRootInfo(ranks, root, rank, comms + rank))
+    ok(lib.HcclGroupEnd())
+    return comms
+
+
 def on_all(ranks: int, body, name: str = "") -> list:
     """Runs `body` on a thread for each rank; what it gives, by rank. With a name, each rank's communicator has its own."""
     root, results, errors = root_info(), [None] * ranks, []
@@ -387,11 +397,7 @@ def test_a_message_waits_for_one_on_another_stream_of_its_rank():
 
 def test_a_graph_waits_for_other_ranks_when_its_branches_have_nothing_else_to_do():
     """One thread runs a graph for each rank: a sum on one branch, on another one the event that the second rank waits for."""
-    root, comms, models = root_info(), ffi.new("HcclComm[]", 2), ffi.new("aclmdlRI[]", 2)
-    ok(lib.HcclGroupStart())
-    for rank in range(2):
-        ok(lib.HcclCommInitRootInfo(2, root, rank, comms + rank))
-    ok(lib.HcclGroupEnd())
+    comms, models = all_of_this_thread(2), ffi.new("aclmdlRI[]", 2)
     streams, arrays, sums = ffi.new("aclrtStream[]", 4), ffi.new("void *[]", 2), ffi.new("void *[]", 2)
     fork, join, outside = ffi.new("aclrtEvent *"), ffi.new("aclrtEvent *"), ffi.new("aclrtEvent *")
     ok(lib.aclrtCreateEventWithFlag(outside, lib.ACL_EVENT_EXTERNAL))
@@ -473,12 +479,7 @@ def test_a_part_of_the_ranks_is_a_communicator_too():
 
 
 def test_one_thread_joins_for_several_ranks_in_a_group():
-    root, comms = root_info(), ffi.new("HcclComm[]", 3)
-    ok(lib.HcclGroupStart())
-    for rank in range(3):
-        ok(lib.HcclCommInitRootInfo(3, root, rank, comms + rank))
-    ok(lib.HcclGroupEnd())
-    for comm in comms:
+    for comm in all_of_this_thread(3):
         ok(lib.HcclCommDestroy(comm))
 
 
@@ -502,12 +503,8 @@ assert t.lib.HcclCommInitRootInfo(1, roots[0], 0, made) == t.lib.HCCL_E_PARA
 
 def test_one_thread_works_for_as_many_ranks_as_there_may_be():
     """Nothing waits before all have been queued."""
-    ranks, root = 256, root_info()
-    comms, stream, array = ffi.new("HcclComm[]", ranks), ffi.new("aclrtStream[]", ranks), ffi.new("void *[]", ranks)
-    ok(lib.HcclGroupStart())
-    for rank in range(ranks):
-        ok(lib.HcclCommInitRootInfo(ranks, root, rank, comms + rank))
-    ok(lib.HcclGroupEnd())
+    ranks = 256
+    comms, stream, array = all_of_this_thread(ranks), ffi.new("aclrtStream[]", ranks), ffi.new("void *[]", ranks)
     for rank in range(ranks):
         own = numpy.array([rank], numpy.int32)
         ok(lib.aclrtCreateStream(stream + rank))
@@ -684,11 +681,7 @@ def test_what_comes_after_a_failure_takes_nothing_of_it_for_its_own():
 
 def test_a_communicator_is_not_destroyed_under_an_operation():
     """Which may be two tasks, and is no two operations."""
-    root, comms, stream, array = root_info(), ffi.new("HcclComm[]", 2), ffi.new("aclrtStream *"), ffi.new("void **")
-    ok(lib.HcclGroupStart())
-    for rank in range(2):
-        ok(lib.HcclCommInitRootInfo(2, root, rank, comms + rank))
-    ok(lib.HcclGroupEnd())
+    comms, stream, array = all_of_this_thread(2), ffi.new("aclrtStream *"), ffi.new("void **")
     ok(lib.aclrtCreateStream(stream))
     ok(lib.aclrtMalloc(array, 64, lib.ACL_MEM_MALLOC_HUGE_FIRST))
     ok(lib.HcclAllReduce(array[0], array[0], 16, 4, SUM, comms[0], stream[0]))
@@ -835,3 +828,66 @@ def test_the_checks_of_memory_know_what_ranks_read_and_write():
     done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_CHECK": "memory,init,sync,race,leak"},
                           capture_output=True, text=True, timeout=200)  # fmt: skip
     assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+@contextlib.contextmanager
+def two_ranks_of_this_thread():
+    """Their communicators, two streams for each, and 64 bytes for each."""
+    comms, streams, arrays = all_of_this_thread(2), ffi.new("aclrtStream[]", 4), ffi.new("void *[]", 2)
+    for number in range(4):
+        ok(lib.aclrtCreateStream(streams + number))
+    for rank in range(2):
+        ok(lib.aclrtMalloc(arrays + rank, 64, lib.ACL_MEM_MALLOC_HUGE_FIRST))
+        ok(lib.aclrtMemset(arrays[rank], 64, 0, 64))
+    yield comms, streams, arrays
+    ok(lib.aclrtSynchronizeDevice())
+    for comm in comms:
+        ok(lib.HcclCommDestroy(comm))
+    for stream in streams:
+        ok(lib.aclrtDestroyStream(stream))
+    for address in arrays:
+        ok(lib.aclrtFree(address))
+
+
+def let_operations_order(first: int) -> None:
+    """The rank that comes first writes its bytes before a barrier, the other one reads them afterwards; or the other way round.
+    Both reduce in place on two streams, which come after one another."""
+    with two_ranks_of_this_thread() as (comms, streams, arrays):
+        for rank in (first, 1 - first):
+            if rank == 0:
+                ok(lib.aclrtMemsetAsync(arrays[0], 64, 1, 64, streams[0]))
+            ok(lib.HcclBarrier(comms[rank], streams[rank]))
+            if rank == 1:
+                ok(lib.aclrtMemcpyAsync(arrays[1], 64, arrays[0], 64, lib.ACL_MEMCPY_DEVICE_TO_DEVICE, streams[1]))
+        ok(lib.aclrtSynchronizeStream(streams[1]))
+        out = numpy.zeros((2, 64), numpy.uint8)
+        for rank in range(2):
+            data = ffi.from_buffer(out[rank])
+            ok(lib.aclrtMemcpy(data, 64, arrays[rank], 64, lib.ACL_MEMCPY_DEVICE_TO_HOST))
+        assert (out == 1).all()
+        for rank in range(2):
+            for number in (rank, 2 + rank):
+                ok(lib.HcclAllReduce(arrays[rank], arrays[rank], 16, 2, SUM, comms[rank], streams[number]))
+
+
+def break_the_order(function: str) -> None:
+    """Of the rank that comes last, whose operation is not ordered with the other stream of its rank."""
+    with two_ranks_of_this_thread() as (comms, streams, arrays):
+        for rank in range(2):
+            ok(lib.HcclAllReduce(arrays[rank], arrays[rank], 16, 2, SUM, comms[rank], streams[rank]))
+        if function == "race":
+            ok(lib.aclrtMemsetAsync(arrays[1], 64, 1, 64, streams[3]))
+        else:
+            data = ffi.from_buffer(numpy.zeros(64, numpy.uint8))
+            ok(lib.aclrtMemcpy(data, 64, arrays[1], 64, lib.ACL_MEMCPY_DEVICE_TO_HOST))
+
+
+@pytest.mark.parametrize("call, finding", (
+    ("let_operations_order(0)", ""), ("let_operations_order(1)", ""),
+    ("break_the_order('race')", "race: aclrtMemsetAsync"), ("break_the_order('sync')", "sync: "),
+))  # fmt: skip
+def test_the_checks_know_what_operations_order(call, finding):
+    source = f"from tests.ascend import test_hccl_operations as t\nt.{call}\n"
+    done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_CHECK": "memory,sync,race"},
+                          capture_output=True, text=True, timeout=200)  # fmt: skip
+    assert done.returncode == 0 and (finding in done.stderr if finding else done.stderr == ""), done.stderr
