@@ -238,6 +238,20 @@ static bool choose_key(uint64_t *key)
     return true;
 }
 
+/* Nobody says that what was given is not wanted any more. */
+static void end_oldest_given(void)
+{
+    int given = 0;
+    for (Offer **link = &offers; *link != NULL;) {
+        given += (*link)->source < 0;
+        if ((*link)->source < 0 && given > IPC_GIVEN_LIMIT) {
+            remove_offer(link);
+        } else {
+            link = &(*link)->next;
+        }
+    }
+}
+
 static IpcStatus add_offer(int source, int own, const IpcNote *note, bool anyone, uint64_t *key)
 {
     Offer *offer = calloc(1, sizeof *offer);
@@ -246,6 +260,7 @@ static IpcStatus add_offer(int source, int own, const IpcNote *note, bool anyone
     if (done) {
         *offer = (Offer){.next = offers, .key = *key, .note = *note, .source = source, .file = own, .anyone = anyone};
         offers = offer;
+        end_oldest_given();
     }
     pthread_mutex_unlock(&offers_lock);
     if (!done) {

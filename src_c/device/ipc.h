@@ -34,7 +34,9 @@ typedef enum IpcStatus {
  * another may get. Not `anyone`: only processes that us_ipc_admit names get it. `*key` is never 0, and no other process's. */
 IpcStatus us_ipc_offer(int file, const IpcNote *note, bool anyone, uint64_t *key);
 
-/* The same, to anyone, of a file that is the offer's own from now on; it is closed when that fails. */
+/* The same, to anyone, of a file that is the offer's own from now on; it is closed when that fails. Only the newest of these
+ * offers stay, so that those which nobody withdraws do not use up the file descriptors. */
+enum { IPC_GIVEN_LIMIT = 256 };
 IpcStatus us_ipc_give(int file, const IpcNote *note, uint64_t *key);
 
 /* Adds processes to those that get the file. UNKNOWN: this process does not offer it. */

@@ -97,6 +97,8 @@ void us_task_gives_up_with(const _Atomic uint64_t *counter);
 /* Inside a task that is about to sleep: `wake` makes it look again whether it gives up; it takes what locks it needs, so the
  * caller holds none of them. NULL: it is awake again. Nothing outside tasks. */
 void us_task_sleeps(void (*wake)(void *sleeper), void *sleeper);
+/* Inside a task that waits for what any stream may bring: lets deferred ones run all that they have. */
+void us_task_allows_others(void);
 /* Wakes the task that runs, if it sleeps. */
 void us_stream_rouse(StreamState *stream);
 /* The calling thread runs a task of this stream. */

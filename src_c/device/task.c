@@ -74,6 +74,13 @@ void us_task_sleeps(void (*wake)(void *sleeper), void *sleeper)
     }
 }
 
+void us_task_allows_others(void)
+{
+    if (running.stream != NULL && us_stream_mode() == STREAM_MODE_DEFERRED) {
+        us_platform_allow(running.stream->device->platform);
+    }
+}
+
 void us_stream_rouse(StreamState *stream)
 {
     pthread_mutex_lock(&stream->sleep_lock);

@@ -2,6 +2,7 @@
 
 #include "device/check.h"
 #include "device/graph.h"
+#include "device/order.h"
 #include "launch/blocks.h"
 #include "launch/trusted.h"
 #include "launch/view_check.h"
@@ -388,11 +389,17 @@ static void *keep(char **cursor, const void *array, size_t size)
     return copy;
 }
 
+static bool is_ready(void *argument)
+{
+    const LaunchTask *task = &((const QueuedLaunch *)argument)->task;
+    return task->meeting->ready(task->attributes);
+}
+
 static void give_back_block(void *block)
 {
     const QueuedLaunch *launch = block;
-    if (launch->task.release != NULL) {
-        launch->task.release((void *)launch->task.attributes, launch->ran);
+    if (launch->task.meeting != NULL) {
+        launch->task.meeting->release((void *)launch->task.attributes, launch->ran);
     }
     us_block_give(block, ((const QueuedLaunch *)block)->size);
 }
@@ -431,24 +438,52 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
     return queued;
 }
 
+/* The launch may be over, and gone, once it is queued. */
+static bool queue_meeting(const LaunchTask *given, Task task, QueuedLaunch *launch, StreamState *stream)
+{
+    const LaunchMeeting *meeting = given->meeting;
+    Moment *after = meeting->after(launch->task.attributes, &stream->public), *over = NULL;
+    uint64_t ticket = 0;
+    task.ready = is_ready;
+    task.after = after;
+    task.over = &over;
+    const bool queued = us_stream_queue(stream, task, &ticket);
+    us_order_let_go(after);
+    if (queued) {
+        meeting->over(given->attributes, over);
+    }
+    if (queued && us_stream_mode() == STREAM_MODE_DEFERRED && meeting->awaited(given->attributes)) {
+        us_stream_allow(stream, ticket);
+    }
+    return queued;
+}
+
+static bool queue_launch(const LaunchTask *given, QueuedLaunch *launch, StreamState *stream, Uses uses)
+{
+    const Task task = {.work = {given->function, "kernel", us_tracing ? bytes_of(given) : 0}, .run = run,
+                       .release = give_back_block, .argument = launch, .uses = uses.first, .use_count = uses.count,
+                       .anywhere = true};
+    uint64_t ticket = 0;
+    return given->meeting != NULL ? queue_meeting(given, task, launch, stream) : us_stream_queue(stream, task, &ticket);
+}
+
 bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
 {
     QueuedLaunch *queued = copy_task(task, stream->context->device);
-    if (task->take != NULL) {
+    if (task->meeting != NULL) {
         void *attributes = (void *)(queued != NULL ? &queued->task : task)->attributes;
-        task->take(attributes, us_capture_status(stream, NULL) != CAPTURE_NONE);
+        task->meeting->take(attributes, us_capture_status(stream, NULL) != CAPTURE_NONE);
     }
     if (queued == NULL) {
-        if (task->release != NULL) {
-            task->release((void *)task->attributes, false);
+        if (task->meeting != NULL) {
+            task->meeting->release((void *)task->attributes, false);
         }
         return false;
     }
-    Work work = {task->function, "kernel", us_tracing ? bytes_of(task) : 0};
     Use *uses = NULL;
     size_t use_count = 0;
     bool submitted = find_uses(task, &uses, &use_count) &&
-                     us_stream_submit_using(stream, work, (Uses){uses, use_count}, run, give_back_block, queued);
+                     queue_launch(task, queued, stream_state(stream), (Uses){uses, use_count});
     free(uses);
     if (!submitted) {
         give_back_block(queued);

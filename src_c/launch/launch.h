@@ -21,6 +21,18 @@ typedef enum ViewAccess {
 typedef View LaunchResult;
 enum { LAUNCH_RESULT_LIMIT = 2 };
 
+/* What concerns a kernel that meets those of other streams (ranks/exchange.h), of its attributes. */
+typedef struct LaunchMeeting {
+    /* When a queue takes its copy of the attributes, and when it gives it up; without memory for a copy, with those given. */
+    void (*take)(void *attributes, bool recorded);
+    void (*release)(void *attributes, bool ran);
+    bool (*ready)(const void *attributes);   /* as Task.ready */
+    bool (*awaited)(const void *attributes); /* by another process, which cannot ask a deferred stream to go on */
+    /* As Task.after and Task.over, which they get to keep. */
+    struct Moment *(*after)(const void *attributes, Stream *stream);
+    void (*over)(const void *attributes, struct Moment *moment);
+} LaunchMeeting;
+
 typedef struct LaunchTask {
     const char *function; /* the vendor's name: for messages and traces */
     Kernel *kernel;
@@ -37,10 +49,7 @@ typedef struct LaunchTask {
     void (*finish)(void *argument, const LaunchResult *result);
     void *finish_arguments[LAUNCH_RESULT_LIMIT];
     int32_t result_count;
-    /* When a queue takes its copy of the attributes, and when it gives it up; without memory for a copy, with these here.
-     * NULL: nothing to do. */
-    void (*take)(void *attributes, bool recorded);
-    void (*release)(void *attributes, bool ran);
+    const LaunchMeeting *meeting; /* NULL: the kernel meets nobody */
 } LaunchTask;
 
 /* Queues a copy of the task. On the stream's worker every view's reach is opened on the stream's device; a range that is

@@ -2,11 +2,13 @@
 
 #include "device/stream_internal.h"
 #include "kernels/scratch.h"
+#include "ranks/room_order.h"
 #include "report/trace.h"
 
 #include <string.h>
 
 static const int64_t LOOK_AGAIN = 100000000; /* nanoseconds until somebody who waits looks whether the others live */
+static const int64_t ALLOW_AGAIN = 2000000;  /* until it lets deferred streams run what was queued meanwhile */
 
 /* ---- channels ---- */
 
@@ -190,7 +192,9 @@ static bool wait_for_bell(Wait *wait, uint32_t changes, Explanation *why)
         us_explain(why, "other ranks have not run it within %lld s", (long long)(patience / 1000000000));
         return false;
     }
-    us_signal_wait(bell, changes, patience < 0 || patience - waited > LOOK_AGAIN ? LOOK_AGAIN : patience - waited);
+    us_task_allows_others();
+    const int64_t most = us_stream_mode() == STREAM_MODE_DEFERRED ? ALLOW_AGAIN : LOOK_AGAIN;
+    us_signal_wait(bell, changes, patience < 0 || patience - waited > most ? most : patience - waited);
     return true;
 }
 
@@ -203,12 +207,24 @@ static KernelStatus fail(Room *room, const char *caption, const Explanation *why
     return late ? KERNEL_TIMEOUT : KERNEL_FAULT;
 }
 
+/* The operation that failed may have left a part of a message in a channel, which the next one would take for its own. */
+static bool comes_after_failure(Room *room, Explanation *why)
+{
+    Explanation earlier;
+    const bool fails = us_room_has_failed_here(room, &earlier);
+    us_explain(fails ? why : NULL, "an operation before it has failed: %s", earlier.text);
+    return fails;
+}
+
 /* What a rank wrote before it left may come to light only after its leaving has: hence one more look. */
 static KernelStatus run(Room *room, ChannelKind kind, Transfer *transfers, int32_t count)
 {
     SignalWords *bell = us_room_bell(room, room->rank);
     Wait wait = begin_wait(room);
     Explanation why = {""}, loss = {""};
+    if (comes_after_failure(room, &why)) {
+        return us_kernel_fault("%s", why.text);
+    }
     for (bool lost = false;;) {
         int32_t left;
         const uint32_t changes = atomic_load(&bell->changes);
@@ -267,6 +283,38 @@ void us_rank_task_release(void *attributes, bool ran)
     }
     us_room_let_go(task->room);
 }
+
+/* What the others do cannot be foreseen. The thread that queues a task must not wait for them, nor a graph that can do
+ * something else meanwhile; who waits for the stream may as well do it here. */
+bool us_rank_task_is_ready(const void *attributes)
+{
+    const RankTask *task = attributes;
+    const bool recorded = task->turn == NO_TURN;
+    if (task->room->ranks == 1) {
+        return recorded || task->kind == CHANNEL_DIRECT || atomic_load(&task->room->collective.served) == task->turn;
+    }
+    return !recorded && us_stream_mode() != STREAM_MODE_INLINE;
+}
+
+bool us_rank_task_is_awaited(const void *attributes)
+{
+    return !us_room_is_of_process(((const RankTask *)attributes)->room);
+}
+
+struct Moment *us_rank_task_after(const void *attributes, Stream *stream)
+{
+    const RankTask *task = attributes;
+    return us_room_order(task->room, task->kind == CHANNEL_COLLECTIVE ? task->turn : NO_TURN, stream);
+}
+
+void us_rank_task_over(const void *attributes, struct Moment *moment)
+{
+    const RankTask *task = attributes;
+    us_room_note_last(task->room, task->kind == CHANNEL_COLLECTIVE, moment);
+}
+
+const LaunchMeeting us_rank_meeting = {us_rank_task_take,       us_rank_task_release, us_rank_task_is_ready,
+                                       us_rank_task_is_awaited, us_rank_task_after,   us_rank_task_over};
 
 static void begin_task(const RankTask *task)
 {

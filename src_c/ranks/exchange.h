@@ -3,6 +3,7 @@
 #define UNDERSTUDY_RANKS_EXCHANGE_H
 
 #include "kernels/kernels.h"
+#include "launch/launch.h"
 #include "ranks/room.h"
 
 /* Goes before the bytes. Both sides must mean the same: a program whose ranks call different operations is told so. */
@@ -40,12 +41,18 @@ typedef struct RankTask {
 } RankTask;
 #define NO_TURN UINT64_MAX
 
-/* LaunchTask.take: takes the task's turn and counts it. */
+extern const LaunchMeeting us_rank_meeting;
+
+/* Its parts. A task takes its turn and is counted; what it comes after is known of the ranks of this process, as far as they
+ * have queued their part. */
 void us_rank_task_take(void *attributes, bool recorded);
+void us_rank_task_release(void *attributes, bool ran);
+bool us_rank_task_is_ready(const void *attributes);
+bool us_rank_task_is_awaited(const void *attributes);
+struct Moment *us_rank_task_after(const void *attributes, Stream *stream);
+void us_rank_task_over(const void *attributes, struct Moment *moment);
 /* A task that never runs leaves the other ranks waiting, so they are told. */
 void us_rank_task_drop(const RankTask *task);
-/* LaunchTask.release. */
-void us_rank_task_release(void *attributes, bool ran);
 uint64_t us_direct_turn(Room *room, int32_t peer, bool sends);
 
 /* Around a collective operation: waits for those before it on this rank. The others are told where it has failed. */

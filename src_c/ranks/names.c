@@ -46,3 +46,14 @@ Room *us_room_named(const char *name, const void *owner, bool *several)
     pthread_mutex_unlock(&lock);
     return found;
 }
+
+void us_rooms_visit(const Room *room, void (*visit)(Room *place, void *argument), void *argument)
+{
+    pthread_mutex_lock(&lock);
+    for (Room *place = rooms; place != NULL; place = place->next) {
+        if (place->key == room->key) {
+            visit(place, argument);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}

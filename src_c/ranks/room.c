@@ -1,6 +1,7 @@
 #include "ranks/room.h"
 
 #include "ranks/names.h"
+#include "ranks/room_order.h"
 #include "report/trace.h"
 
 #include <stdlib.h>
@@ -168,6 +169,7 @@ void us_room_let_go(Room *room)
 {
     if (atomic_fetch_sub(&room->references, 1) == 1) {
         munmap(room->shared, room->bytes);
+        us_room_end_order(room);
         pthread_mutex_destroy(&room->lock);
         free(room);
     }
@@ -247,6 +249,16 @@ void us_room_ring_all(const Room *room)
     }
 }
 
+bool us_room_is_of_process(const Room *room)
+{
+    const int32_t process = (int32_t)getpid();
+    int32_t own = 0;
+    for (int32_t rank = 0; rank < room->ranks; rank++) {
+        own += atomic_load(&us_room_bell(room, rank)->recorder) == process;
+    }
+    return own == room->ranks;
+}
+
 bool us_room_has_lost(const Room *room, int32_t rank, bool asks_system, Explanation *why)
 {
     const SignalWords *words = us_room_bell(room, rank);
@@ -277,12 +289,18 @@ void us_room_fail(Room *room, const char *reason)
     us_room_ring_all(room);
 }
 
-bool us_room_has_failed(Room *room, Explanation *why)
+bool us_room_has_failed_here(Room *room, Explanation *why)
 {
     pthread_mutex_lock(&room->lock);
     const bool here = room->failure.text[0] != '\0';
     us_explain(here ? why : NULL, "%s", room->failure.text);
     pthread_mutex_unlock(&room->lock);
+    return here;
+}
+
+bool us_room_has_failed(Room *room, Explanation *why)
+{
+    const bool here = us_room_has_failed_here(room, why);
     const int32_t failed = atomic_load(&room->shared->failed);
     if (!here && failed != 0) {
         us_explain(why, "rank %d has given up: %.*s", (int)failed - 1, (int)sizeof room->shared->reason - 1,

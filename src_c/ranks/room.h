@@ -28,6 +28,14 @@ typedef struct Turns {
 } Turns;
 
 struct SharedRoom;
+struct Moment;
+
+/* For the checks (room_order.h): when this rank's part of an operation begins. */
+enum { ROOM_PARTS = 8 };
+typedef struct RoomPart {
+    uint64_t turn;
+    struct Moment *begin; /* held; NULL: none */
+} RoomPart;
 
 /* A rank's place in a room. */
 typedef struct Room {
@@ -36,7 +44,7 @@ typedef struct Room {
     int32_t ranks, rank;
     uint64_t key;
     int64_t patience; /* nanoseconds that an operation waits for other ranks; negative: without limit */
-    _Atomic int32_t busy; /* operations that are queued or run */
+    _Atomic int32_t busy; /* tasks that are queued or run; an operation may be two */
     _Atomic int32_t references;
     Turns collective;
     Turns direct[RANK_LIMIT][2]; /* by the other rank; received, sent */
@@ -44,6 +52,8 @@ typedef struct Room {
     Explanation failure;         /* why no operation can run any more; empty: none */
     char name[128];              /* ranks/names.h, as what follows */
     const void *owner;
+    RoomPart parts[ROOM_PARTS];  /* the latest ones; room_order.h, as the next */
+    struct Moment *last;         /* when all operations so far are over */
     struct Room *next;
 } Room;
 
@@ -68,12 +78,15 @@ void us_room_withdraw(Room *room, uint64_t name);
 Channel *us_room_channel(const Room *room, ChannelKind kind, int32_t from, int32_t to);
 SignalWords *us_room_bell(const Room *room, int32_t rank);
 void us_room_ring_all(const Room *room);
+/* Whether all ranks are of this process. */
+bool us_room_is_of_process(const Room *room);
 /* Whether a rank will do nothing any more: it has left, or its process has ended, which takes longer to find out. */
 bool us_room_has_lost(const Room *room, int32_t rank, bool asks_system, Explanation *why);
 /* Keeps the first reason, tells the other ranks, and gives what is kept. */
 void us_room_fail(Room *room, const char *reason);
-/* Whether this rank or another one has failed. */
+/* Whether this rank or another one has failed; whether this rank has. */
 bool us_room_has_failed(Room *room, Explanation *why);
+bool us_room_has_failed_here(Room *room, Explanation *why);
 
 /* Where a vendor's library, which may be linked under two names, keeps what the calling thread has begun and not ended. */
 void **us_rank_group_of_thread(void);

@@ -1,5 +1,6 @@
 #include "ranks/steps.h"
 
+#include "device/order.h"
 #include "kernels/scratch.h"
 
 #include <string.h>
@@ -65,7 +66,52 @@ KernelStatus us_rank_steps(const View *views, const void *attributes)
     return status;
 }
 
-void us_rank_steps_take(void *attributes, bool recorded)
+/* Of the first step that meets the others; NULL: none does. */
+static const RankTask *first_meeting(const RankSteps *steps)
+{
+    int32_t i = 0;
+    while (i < steps->count && !steps->steps[i].meets) {
+        i++;
+    }
+    return i < steps->count ? attributes_of(steps, i) : NULL;
+}
+
+static bool are_ready(const void *attributes)
+{
+    const RankTask *first = first_meeting(attributes);
+    return first == NULL || us_rank_task_is_ready(first);
+}
+
+static bool are_awaited(const void *attributes)
+{
+    const RankTask *first = first_meeting(attributes);
+    return first != NULL && us_rank_task_is_awaited(first);
+}
+
+/* All steps meet the same ranks. */
+static struct Moment *come_after(const void *attributes, Stream *stream)
+{
+    const RankSteps *steps = attributes;
+    struct Moment *after = NULL;
+    for (int32_t i = 0; i < steps->count; i++) {
+        if (steps->steps[i].meets) {
+            after = us_order_join(after, us_rank_task_after(attributes_of(steps, i), stream));
+        }
+    }
+    return after;
+}
+
+static void be_over(const void *attributes, struct Moment *moment)
+{
+    const RankTask *first = first_meeting(attributes);
+    if (first != NULL) {
+        us_rank_task_over(first, moment);
+    } else {
+        us_order_let_go(moment);
+    }
+}
+
+static void take(void *attributes, bool recorded)
 {
     const RankSteps *steps = attributes;
     for (int32_t i = 0; i < steps->count; i++) {
@@ -75,7 +121,7 @@ void us_rank_steps_take(void *attributes, bool recorded)
     }
 }
 
-void us_rank_steps_release(void *attributes, bool ran)
+static void release(void *attributes, bool ran)
 {
     const RankSteps *steps = attributes;
     for (int32_t i = 0; i < steps->count; i++) {
@@ -84,3 +130,5 @@ void us_rank_steps_release(void *attributes, bool ran)
         }
     }
 }
+
+const LaunchMeeting us_rank_steps_meeting = {take, release, are_ready, are_awaited, come_after, be_over};

@@ -20,8 +20,6 @@ typedef struct RankSteps {
 } RankSteps;
 Kernel us_rank_steps;
 
-/* Of its LaunchTask. */
-void us_rank_steps_take(void *attributes, bool recorded);
-void us_rank_steps_release(void *attributes, bool ran);
+extern const LaunchMeeting us_rank_steps_meeting;
 
 #endif

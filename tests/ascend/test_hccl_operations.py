@@ -78,6 +78,16 @@ def root_info():
     return made
 
 
+def all_of_this_thread(ranks: int):
+    """The communicators of all ranks."""
+    root, comms = root_info(), ffi.new("HcclComm[]", ranks)
+    ok(lib.HcclGroupStart())
+    for rank in range(ranks):
+        ok(lib.HcclCommInitRootInfo(ranks, root, rank, comms + rank))
+    ok(lib.HcclGroupEnd())
+    return comms
+
+
 def on_all(ranks: int, body, name: str = "") -> list:
     """Runs `body` on a thread for each rank; what it gives, by rank. With a name, each rank's communicator has its own."""
     root, results, errors = root_info(), [None] * ranks, []
@@ -368,6 +378,69 @@ def test_messages_and_reductions_of_one_communicator_do_not_wait_for_each_other(
     on_all(2, body)
 
 
+def test_a_message_waits_for_one_on_another_stream_of_its_rank():
+    """Both ranks send more than a channel holds, and wait for what they receive."""
+
+    def body(rank):
+        other = ffi.new("aclrtStream *")
+        ok(lib.aclrtCreateStream(other))
+        mine, theirs = values("float32", 70001, rank.rank), values("float32", 70001, 1 - rank.rank)
+        x, y = rank.put(mine), rank.put(numpy.zeros_like(mine))
+        ok(lib.HcclSend(x, 70001, 4, 1 - rank.rank, rank.comm, other[0]))
+        rank.run("HcclRecv", y, 70001, 4, 1 - rank.rank)
+        assert same(rank.get(y, theirs), theirs)
+        ok(lib.aclrtSynchronizeStream(other[0]))
+        ok(lib.aclrtDestroyStream(other[0]))
+
+    on_all(2, body)
+
+
+def test_a_graph_waits_for_other_ranks_when_its_branches_have_nothing_else_to_do():
+    """One thread runs a graph for each rank: a sum on one branch, on another one the event that the second rank waits for."""
+    comms, models = all_of_this_thread(2), ffi.new("aclmdlRI[]", 2)
+    streams, arrays, sums = ffi.new("aclrtStream[]", 4), ffi.new("void *[]", 2), ffi.new("void *[]", 2)
+    fork, join, outside = ffi.new("aclrtEvent *"), ffi.new("aclrtEvent *"), ffi.new("aclrtEvent *")
+    ok(lib.aclrtCreateEventWithFlag(outside, lib.ACL_EVENT_EXTERNAL))
+    for event in (fork, join):
+        ok(lib.aclrtCreateEventWithFlag(event, lib.ACL_EVENT_SYNC))
+    for number in range(4):
+        ok(lib.aclrtCreateStream(streams + number))
+    for rank in range(2):
+        for address in (arrays + rank, sums + rank):
+            ok(lib.aclrtMalloc(address, 4, lib.ACL_MEM_MALLOC_HUGE_FIRST))
+        ok(lib.aclmdlRICaptureBegin(streams[rank], lib.ACL_MODEL_RI_CAPTURE_MODE_RELAXED))
+        if rank == 0:
+            ok(lib.aclrtRecordEvent(fork[0], streams[0]))
+            ok(lib.aclrtStreamWaitEvent(streams[2], fork[0]))
+        ok(lib.HcclAllReduce(arrays[rank], sums[rank], 1, 2, SUM, comms[rank], streams[rank]))
+        if rank == 0:
+            ok(lib.aclrtRecordEvent(outside[0], streams[2]))
+            ok(lib.aclrtRecordEvent(join[0], streams[2]))
+            ok(lib.aclrtStreamWaitEvent(streams[0], join[0]))
+        ok(lib.aclmdlRICaptureEnd(streams[rank], models + rank))
+    for turn in range(3):
+        for rank in range(2):
+            own = numpy.array([rank + turn], numpy.int32)
+            ok(lib.aclrtMemcpy(arrays[rank], 4, ffi.from_buffer(own), 4, lib.ACL_MEMCPY_HOST_TO_DEVICE))
+            if rank == 1:
+                ok(lib.aclrtStreamWaitEvent(streams[1], outside[0]))
+            ok(lib.aclmdlRIExecuteAsync(models[rank], streams[rank]))
+        for rank in range(2):
+            total = numpy.zeros(1, numpy.int32)
+            ok(lib.aclrtSynchronizeStream(streams[rank]))
+            ok(lib.aclrtMemcpy(ffi.from_buffer(total), 4, sums[rank], 4, lib.ACL_MEMCPY_DEVICE_TO_HOST))
+            assert total[0] == 1 + 2 * turn
+    for rank in range(2):
+        ok(lib.aclmdlRIDestroy(models[rank]))
+        ok(lib.HcclCommDestroy(comms[rank]))
+    for event in (fork, join, outside):
+        ok(lib.aclrtDestroyEvent(event[0]))
+    for stream in streams:
+        ok(lib.aclrtDestroyStream(stream))
+    for address in (*arrays, *sums):
+        ok(lib.aclrtFree(address))
+
+
 # ---- communicators ----
 
 
@@ -406,23 +479,32 @@ def test_a_part_of_the_ranks_is_a_communicator_too():
 
 
 def test_one_thread_joins_for_several_ranks_in_a_group():
-    root, comms = root_info(), ffi.new("HcclComm[]", 3)
-    ok(lib.HcclGroupStart())
-    for rank in range(3):
-        ok(lib.HcclCommInitRootInfo(3, root, rank, comms + rank))
-    ok(lib.HcclGroupEnd())
-    for comm in comms:
+    for comm in all_of_this_thread(3):
         ok(lib.HcclCommDestroy(comm))
+
+
+def test_roots_that_nobody_joins_do_not_use_up_the_file_descriptors():
+    """In a process of its own, since they stay. The newest ones can be joined."""
+    source = """
+import os
+from tests.ascend import test_hccl_operations as t
+before = t.root_info() and len(os.listdir("/proc/self/fd"))
+roots = [t.root_info() for _ in range(600)]
+assert len(os.listdir("/proc/self/fd")) <= before + 256
+for root in roots[-200:]:
+    made = t.ffi.new("HcclComm *")
+    t.ok(t.lib.HcclCommInitRootInfo(1, root, 0, made))
+    t.ok(t.lib.HcclCommDestroy(made[0]))
+assert t.lib.HcclCommInitRootInfo(1, roots[0], 0, made) == t.lib.HCCL_E_PARA
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
 
 
 def test_one_thread_works_for_as_many_ranks_as_there_may_be():
     """Nothing waits before all have been queued."""
-    ranks, root = 256, root_info()
-    comms, stream, array = ffi.new("HcclComm[]", ranks), ffi.new("aclrtStream[]", ranks), ffi.new("void *[]", ranks)
-    ok(lib.HcclGroupStart())
-    for rank in range(ranks):
-        ok(lib.HcclCommInitRootInfo(ranks, root, rank, comms + rank))
-    ok(lib.HcclGroupEnd())
+    ranks = 256
+    comms, stream, array = all_of_this_thread(ranks), ffi.new("aclrtStream[]", ranks), ffi.new("void *[]", ranks)
     for rank in range(ranks):
         own = numpy.array([rank], numpy.int32)
         ok(lib.aclrtCreateStream(stream + rank))
@@ -529,6 +611,90 @@ def test_ranks_that_call_differently_are_told(other, expected):
     assert any(expected in text for _, text in results), results
 
 
+ROOTED = {
+    "HcclBroadcast": lambda rank, x, root: rank.run("HcclBroadcast", x, 8, 4, root),
+    "HcclScatter": lambda rank, x, root: rank.run("HcclScatter", x, x, 4, 4, root),
+    "HcclReduce": lambda rank, x, root: rank.run("HcclReduce", x, x, 8, 4, SUM, root),
+}
+
+
+@pytest.mark.parametrize("own", (True, False), ids=("itself", "the other"))
+@pytest.mark.parametrize("function", ROOTED)
+def test_ranks_that_mean_different_roots_are_told(function, own):
+    """Each one itself, or the other one. No message stays behind for the next operation to take for its own."""
+
+    def body(rank):
+        x = rank.put(numpy.zeros(8, numpy.float32))
+        ROOTED[function](rank, x, rank.rank if own else 1 - rank.rank)
+        return failed(rank)
+
+    results = on_all(2, body)
+    assert all(status != 0 for status, _ in results)
+    assert any("root" in text or "bytes" in text for _, text in results), results
+
+
+@pytest.mark.parametrize("function", ROOTED)
+def test_a_root_waits_for_the_other_ranks(function):
+    """Operations wait on the stream until all ranks have run them (hccl.h)."""
+    waited = threading.Event()
+
+    def body(rank):
+        x = rank.put(numpy.zeros(8, numpy.float32))
+        if rank.rank == 1:
+            waited.wait(60)
+        ROOTED[function](rank, x, 0)
+        if rank.rank == 0:
+            status = lib.aclrtSynchronizeStreamWithTimeout(rank.stream, 50)
+            waited.set()
+            assert status == lib.ACL_ERROR_RT_STREAM_SYNC_TIMEOUT
+
+    on_all(2, body)
+
+
+def fail_with_more_behind():
+    """Rank 1 sends more zeros than a letterhead has bytes, which rank 0 does not expect; its next operation waits behind."""
+    queued = threading.Event()
+
+    def body(rank):
+        x = rank.put(numpy.zeros(64, numpy.float32))
+        if rank.rank == 0:
+            rank.run("HcclAllReduce", x, x, 64, 4, SUM)
+            rank.run("HcclReduceScatter", x, x, 32, 4, SUM)
+            queued.set()
+        else:
+            queued.wait(60)
+            rank.run("HcclBroadcast", x, 64, 4, 1)
+        failed(rank)
+
+    on_all(2, body)
+
+
+def test_what_comes_after_a_failure_takes_nothing_of_it_for_its_own():
+    """A stream keeps its first fault: the others are in the log."""
+    source = "from tests.ascend import test_hccl_operations as t\nt.fail_with_more_behind()\n"
+    done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_LOG": "warn"}, capture_output=True,
+                          text=True, timeout=200)  # fmt: skip
+    lines = [line for line in done.stderr.splitlines() if "HcclReduceScatter: " in line]
+    assert done.returncode == 0 and len(lines) == 1, done.stderr
+    assert "HcclReduceScatter: an operation before it has failed: HcclAllReduce(type 4, op 0): " in lines[0]
+
+
+def test_a_communicator_is_not_destroyed_under_an_operation():
+    """Which may be two tasks, and is no two operations."""
+    comms, stream, array = all_of_this_thread(2), ffi.new("aclrtStream *"), ffi.new("void **")
+    ok(lib.aclrtCreateStream(stream))
+    ok(lib.aclrtMalloc(array, 64, lib.ACL_MEM_MALLOC_HUGE_FIRST))
+    ok(lib.HcclAllReduce(array[0], array[0], 16, 4, SUM, comms[0], stream[0]))
+    assert lib.HcclCommDestroy(comms[0]) == lib.HCCL_E_AGAIN
+    text = ffi.string(lib.aclGetRecentErrMsg()).decode()
+    assert ": operations of " in text and "are queued or run" in text, text
+    ok(lib.HcclCommDestroy(comms[1]))
+    assert lib.aclrtSynchronizeStream(stream[0]) != 0
+    ok(lib.HcclCommDestroy(comms[0]))
+    ok(lib.aclrtDestroyStream(stream[0]))
+    ok(lib.aclrtFree(array[0]))
+
+
 def test_a_rank_that_fails_in_what_it_does_alone_tells_the_others():
     """Its messages to itself differ in size, so it never comes to the one that the other rank waits for."""
     waits = threading.Event()
@@ -584,15 +750,29 @@ else:
 """
 
 
+# Rank 0 queues a message and waits for nothing before the other one has got it.
+SENDER = WORKER.partition("inputs = ")[0] + """
+x = rank.put(values("float32", 9, number))
+rank.run("HcclRecv" if number else "HcclSend", x, 9, 4, 1 - number)
+if number == 0:
+    sys.stdin.readline()
+else:
+    assert same(rank.get(x, values("float32", 9, 0)), values("float32", 9, 0))
+    print("got it", flush=True)
+rank.end()
+"""
+
+
 @contextlib.contextmanager
-def processes(ranks: int, dies: bool):
+def processes(ranks: int, dies: bool = False, source: str = WORKER, **environment: str):
     """One for each rank; rank 0 gives the others what they need to find it."""
     started = []
     try:
         for number in range(ranks):
             started.append(subprocess.Popen(
-                [sys.executable, "-c", WORKER, str(ranks), str(number), str(int(dies))], text=True, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "UNDERSTUDY_DEVICES": "2"}))  # fmt: skip
+                [sys.executable, "-c", source, str(ranks), str(number), str(int(dies))], text=True, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env={**os.environ, "UNDERSTUDY_DEVICES": "2", **environment}))  # fmt: skip
         root = started[0].stdout.readline()
         for other in started[1:]:
             other.stdin.write(root)
@@ -621,13 +801,24 @@ def test_the_others_are_told_when_a_process_is_killed():
             assert one.returncode == 0 and "has ended" in out, (out, errors)
 
 
-def test_work_of_all_modes_of_streams():
+@pytest.mark.parametrize("mode", ("inline", "deferred", "async"))
+def test_work_of_all_modes_of_streams(mode):
     """In a process of their own: the mode is read once."""
-    source = "from tests.ascend import test_hccl_operations as t\nt.test_all_reduce(3, 'float32')\nt.test_send_and_receive()\n"
-    for mode in ("inline", "deferred", "async"):
-        done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_STREAM": mode},
-                              capture_output=True, text=True, timeout=200)  # fmt: skip
-        assert done.returncode == 0, f"{mode}: {done.stderr}"
+    source = ("from tests.ascend import test_hccl_operations as t\nt.test_all_reduce(3, 'float32')\nt.test_send_and_receive()\n"
+              "t.test_a_message_waits_for_one_on_another_stream_of_its_rank()\n"
+              "t.test_a_graph_waits_for_other_ranks_when_its_branches_have_nothing_else_to_do()\n"
+              "t.test_one_thread_works_for_as_many_ranks_as_there_may_be()\n")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_STREAM": mode},
+                          capture_output=True, text=True, timeout=200)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_another_process_does_not_wait_until_this_one_waits_for_a_deferred_stream():
+    with processes(2, source=SENDER, UNDERSTUDY_STREAM="deferred") as (sender, receiver):
+        out, errors = receiver.communicate(timeout=60)
+        assert out == "got it\n", errors
+        _, errors = sender.communicate("\n", timeout=60)
+        assert (sender.returncode, receiver.returncode) == (0, 0), errors
 
 
 def test_the_checks_of_memory_know_what_ranks_read_and_write():
@@ -637,3 +828,66 @@ def test_the_checks_of_memory_know_what_ranks_read_and_write():
     done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_CHECK": "memory,init,sync,race,leak"},
                           capture_output=True, text=True, timeout=200)  # fmt: skip
     assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+@contextlib.contextmanager
+def two_ranks_of_this_thread():
+    """Their communicators, two streams for each, and 64 bytes for each."""
+    comms, streams, arrays = all_of_this_thread(2), ffi.new("aclrtStream[]", 4), ffi.new("void *[]", 2)
+    for number in range(4):
+        ok(lib.aclrtCreateStream(streams + number))
+    for rank in range(2):
+        ok(lib.aclrtMalloc(arrays + rank, 64, lib.ACL_MEM_MALLOC_HUGE_FIRST))
+        ok(lib.aclrtMemset(arrays[rank], 64, 0, 64))
+    yield comms, streams, arrays
+    ok(lib.aclrtSynchronizeDevice())
+    for comm in comms:
+        ok(lib.HcclCommDestroy(comm))
+    for stream in streams:
+        ok(lib.aclrtDestroyStream(stream))
+    for address in arrays:
+        ok(lib.aclrtFree(address))
+
+
+def let_operations_order(first: int) -> None:
+    """The rank that comes first writes its bytes before a barrier, the other one reads them afterwards; or the other way round.
+    Both reduce in place on two streams, which come after one another."""
+    with two_ranks_of_this_thread() as (comms, streams, arrays):
+        for rank in (first, 1 - first):
+            if rank == 0:
+                ok(lib.aclrtMemsetAsync(arrays[0], 64, 1, 64, streams[0]))
+            ok(lib.HcclBarrier(comms[rank], streams[rank]))
+            if rank == 1:
+                ok(lib.aclrtMemcpyAsync(arrays[1], 64, arrays[0], 64, lib.ACL_MEMCPY_DEVICE_TO_DEVICE, streams[1]))
+        ok(lib.aclrtSynchronizeStream(streams[1]))
+        out = numpy.zeros((2, 64), numpy.uint8)
+        for rank in range(2):
+            data = ffi.from_buffer(out[rank])
+            ok(lib.aclrtMemcpy(data, 64, arrays[rank], 64, lib.ACL_MEMCPY_DEVICE_TO_HOST))
+        assert (out == 1).all()
+        for rank in range(2):
+            for number in (rank, 2 + rank):
+                ok(lib.HcclAllReduce(arrays[rank], arrays[rank], 16, 2, SUM, comms[rank], streams[number]))
+
+
+def break_the_order(function: str) -> None:
+    """Of the rank that comes last, whose operation is not ordered with the other stream of its rank."""
+    with two_ranks_of_this_thread() as (comms, streams, arrays):
+        for rank in range(2):
+            ok(lib.HcclAllReduce(arrays[rank], arrays[rank], 16, 2, SUM, comms[rank], streams[rank]))
+        if function == "race":
+            ok(lib.aclrtMemsetAsync(arrays[1], 64, 1, 64, streams[3]))
+        else:
+            data = ffi.from_buffer(numpy.zeros(64, numpy.uint8))
+            ok(lib.aclrtMemcpy(data, 64, arrays[1], 64, lib.ACL_MEMCPY_DEVICE_TO_HOST))
+
+
+@pytest.mark.parametrize("call, finding", (
+    ("let_operations_order(0)", ""), ("let_operations_order(1)", ""),
+    ("break_the_order('race')", "race: aclrtMemsetAsync"), ("break_the_order('sync')", "sync: "),
+))  # fmt: skip
+def test_the_checks_know_what_operations_order(call, finding):
+    source = f"from tests.ascend import test_hccl_operations as t\nt.{call}\n"
+    done = subprocess.run([sys.executable, "-c", source], env={**os.environ, "UNDERSTUDY_CHECK": "memory,sync,race"},
+                          capture_output=True, text=True, timeout=200)  # fmt: skip
+    assert done.returncode == 0 and (finding in done.stderr if finding else done.stderr == ""), done.stderr

@@ -1,9 +1,10 @@
 /* Stand-in for the header of the same name of the Ascend CANN toolkit 8.5, written from its published interface:
  * communication between devices, of one process or of several on one machine.
  *
- * Counts are of elements of `dataType`. Operations are queued on a stream and wait there until all ranks have run them; those
- * of one communicator run in the order in which they were queued. Results have the same bits on all ranks, whatever
- * HCCL_DETERMINISTIC says: reductions go in the order of the ranks, 16-bit types round once. */
+ * Counts are of elements of `dataType`. Operations are queued on a stream and wait there until all ranks have run them, a
+ * broadcast or scatter elsewhere than on its root until that has; those of one communicator run in the order in which they were
+ * queued. Results have the same bits on all ranks, whatever HCCL_DETERMINISTIC says: reductions go in the order of the ranks,
+ * 16-bit types round once. */
 #ifndef HCCL_H_
 #define HCCL_H_
 

@@ -12,9 +12,12 @@
 extern "C" {
 #endif
 
-/* On one rank; the program brings rootInfo to the others. */
+/* On one rank; the program brings rootInfo to the others. Of those that not all ranks have joined, a process's newest 256 can be
+ * joined. */
 extern HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo);
-/* Wait until all nRanks ranks (at most 256) have joined: HCCL_CONNECT_TIMEOUT, 120 to 7200 seconds, 120 if not set. */
+/* Wait until all nRanks ranks (at most 256) have joined: HCCL_CONNECT_TIMEOUT, 120 to 7200 seconds, 120 if not set.
+ * Several ranks may be of one device: the pages exclude that of HcclCommInitAll alone, and programs of many ranks so run where
+ * there is one device. */
 extern HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank, HcclComm *comm);
 extern HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank,
                                              const HcclCommConfig *config, HcclComm *comm);

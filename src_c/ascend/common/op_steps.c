@@ -143,7 +143,6 @@ aclnnStatus op_end_steps(OpCall *op)
     if (op_refused(op) || op->steps.count == 0) {
         return op_plan_nothing(op);
     }
-    op->executor->task.take = us_rank_steps_take;
-    op->executor->task.release = us_rank_steps_release;
+    op->executor->task.meeting = &us_rank_steps_meeting;
     return op_plan_whole(op, plan);
 }

@@ -410,8 +410,7 @@ HcclResult HcclCommDestroy(HcclComm comm)
     Communicator *found = hccl_require_communicator(&call, comm);
     Room *room = found != NULL ? found->room : NULL;
     us_require(&call, atomic_load(&room->busy) == 0 || us_room_has_failed(room, NULL), "comm", "busy", HCCL_E_AGAIN,
-               "%d operations of %s are queued or run: synchronize their streams first", (int)atomic_load(&room->busy),
-               found->name);
+               "operations of %s are queued or run: synchronize their streams first", found->name);
     us_require(&call, us_handle_release(comm, HANDLE_COMMUNICATOR), "comm", "dead", HCCL_E_PARA,
                "communicator %p has just been destroyed by another thread", comm);
     if (call.status == 0) {

@@ -3,6 +3,21 @@
 
 enum { TWO_FOR_EACH = 2 * RANK_LIMIT };
 
+/* Where the root alone gives something, it gets a message without bytes of every other rank: so it knows that they mean the same
+ * root, and its next operation does not begin before they have run this one. */
+static void answer(Messages *messages, const Operation *op, uint32_t root)
+{
+    const bool gives = op->call.status == 0 && (uint32_t)op->rank == root;
+    for (int32_t rank = 0; gives && rank < op->ranks; rank++) {
+        if (rank != op->rank) {
+            hccl_add(messages, op, (uint32_t)rank, false, us_view_absent());
+        }
+    }
+    if (op->call.status == 0 && !gives) {
+        hccl_add(messages, op, root, true, us_view_absent());
+    }
+}
+
 HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint32_t root, HcclComm comm, aclrtStream stream)
 {
     Operation op = hccl_begin("HcclBroadcast", comm, stream);
@@ -10,7 +25,7 @@ HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint3
     hccl_require_type(&op, "dataType", dataType);
     hccl_require_elements(&op, "count", count, dataType, 1);
     hccl_require_rank(&op, "root", root);
-    Messages messages = hccl_messages(&op, CHANNEL_COLLECTIVE, op.ranks);
+    Messages messages = hccl_messages(&op, CHANNEL_COLLECTIVE, TWO_FOR_EACH);
     const View view = hccl_elements(buf, 0, count, dataType);
     const bool sends = (uint32_t)op.rank == root;
     for (int32_t rank = 0; sends && rank < op.ranks; rank++) {
@@ -21,6 +36,7 @@ HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint3
     if (!sends) {
         hccl_add(&messages, &op, root, false, view);
     }
+    answer(&messages, &op, root);
     hccl_send(&op, &messages, "HcclBroadcast(type %d, root %u)", (int)dataType, (unsigned)root);
     return hccl_end(&op);
 }
@@ -35,12 +51,13 @@ HcclResult HcclScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, HcclDat
     hccl_require_buffer(&op, "recvBuf", recvBuf, recvCount);
     hccl_require_type(&op, "dataType", dataType);
     hccl_require_elements(&op, "recvCount", recvCount, dataType, (uint64_t)op.ranks);
-    Messages messages = hccl_messages(&op, CHANNEL_COLLECTIVE, op.ranks + 1);
+    Messages messages = hccl_messages(&op, CHANNEL_COLLECTIVE, TWO_FOR_EACH);
     for (int32_t rank = 0; sends && rank < op.ranks; rank++) {
         hccl_add(&messages, &op, (uint32_t)rank, true,
                  hccl_elements(sendBuf, (uint64_t)rank * recvCount, recvCount, dataType));
     }
     hccl_add(&messages, &op, root, false, hccl_elements(recvBuf, 0, recvCount, dataType));
+    answer(&messages, &op, root);
     hccl_send(&op, &messages, "HcclScatter(type %d, root %u)", (int)dataType, (unsigned)root);
     return hccl_end(&op);
 }

@@ -116,8 +116,7 @@ View hccl_elements(const void *buffer, uint64_t begin, uint64_t count, HcclDataT
 static void submit(Operation *operation, LaunchTask task)
 {
     task.function = operation->call.function;
-    task.take = us_rank_task_take;
-    task.release = us_rank_task_release;
+    task.meeting = &us_rank_meeting;
     us_require(&operation->call, us_launch_submit_task(&task, operation->stream), "stream", "resources", HCCL_E_MEMORY,
                "no host memory to queue the operation");
 }
