@@ -16,7 +16,7 @@ static aclrtEvent event;
 static void *block;
 static char host[BYTES];
 static const char *other;
-static _Atomic int is_over;
+static _Atomic int is_over, is_copied;
 
 static void *watch(void *argument)
 {
@@ -32,10 +32,13 @@ static void *watch(void *argument)
     return argument;
 }
 
-static void take_a_while(void *argument)
+/* Holds the first stream back. */
+static void await_copy(void *argument)
 {
     (void)argument;
-    usleep(200);
+    while (!atomic_load(&is_copied)) {
+        usleep(10);
+    }
 }
 
 /* Streams that live for a turn, whose places in the order others take. */
@@ -55,8 +58,9 @@ static void use_short_streams(void)
 /* The second stream waits for the first one; the host waits for the second, or, wrongly, for none. */
 static void wait_by_event(int for_second)
 {
+    atomic_store(&is_copied, 0);
     if (!for_second) {
-        CHECK(aclrtLaunchHostFunc(first, take_a_while, NULL) == ACL_SUCCESS); /* nobody has waited for the first stream yet */
+        CHECK(aclrtLaunchHostFunc(first, await_copy, NULL) == ACL_SUCCESS); /* so that nobody sees the streams at rest before */
     }
     CHECK(aclrtMemsetAsync(block, BYTES, 1, BYTES, first) == ACL_SUCCESS);
     CHECK(aclrtRecordEvent(event, first) == ACL_SUCCESS && aclrtStreamWaitEvent(second, event) == ACL_SUCCESS);
@@ -65,6 +69,7 @@ static void wait_by_event(int for_second)
         CHECK(aclrtSynchronizeStream(second) == ACL_SUCCESS);
     }
     CHECK(aclrtMemcpy(host, BYTES, block, BYTES, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+    atomic_store(&is_copied, 1);
     CHECK(aclrtSynchronizeStream(first) == ACL_SUCCESS && aclrtSynchronizeStream(second) == ACL_SUCCESS);
 }
 
