@@ -6,7 +6,7 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.ascend.test_acl_stream import gate, query, stream, value_of, wait_until
-from tests.conformance.ascend.acl_support import Out, context, device, download, memory, ok
+from tests.conformance.ascend.acl_support import Out, context, device, download, foreign_stream, memory, ok
 
 SYNC, TIME_LINE = 1, 8
 
@@ -105,6 +105,13 @@ def test_waiting_before_the_first_record():
         ok(lib.aclrtRecordEvent(flag, ffi.NULL))
         ok(lib.aclrtSynchronizeStream(made))
     for event in (plain, flag, ex):
+        ok(lib.aclrtDestroyEvent(event))
+
+
+def test_the_stream_of_a_wait_is_looked_at_before_the_record():
+    with foreign_stream() as other:
+        event = create("plain")
+        assert lib.aclrtStreamWaitEvent(other, event) == 107003
         ok(lib.aclrtDestroyEvent(event))
 
 

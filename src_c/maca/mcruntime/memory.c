@@ -10,8 +10,11 @@ void runtime_allocate(Call *call, Device *device, MemoryKind kind, size_t size, 
     size_t total_bytes = 0;
     us_memory_info(device, &free_bytes, &total_bytes);
     void *block = NULL;
-    us_require(call, us_memory_allocate(device, kind, us_exactly(size), call->function, &block) == MEMORY_OK, "size", "memory",
-               mcErrorMemoryAllocation, "%zu bytes wanted, %zu of %zu bytes are free", size, free_bytes, total_bytes);
+    const bool fits = us_memory_allocate(device, kind, us_exactly(size), call->function, &block) == MEMORY_OK;
+    us_require(call, fits || kind != MEMORY_PINNED, "size", "memory", mcErrorMemoryAllocation,
+               "%zu bytes wanted, which the host does not have", size);
+    us_require(call, fits, "size", "memory", mcErrorMemoryAllocation, "%zu bytes wanted, %zu of %zu bytes are free", size,
+               free_bytes, total_bytes);
     if (call->status == 0) {
         *address = block;
     }
