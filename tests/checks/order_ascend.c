@@ -1,5 +1,5 @@
-/* What a second thread that waits for the device, or asks for a stream, must not hide or invent; vendor API only. The first
- * argument is what main does, the second what the thread does. */
+/* What a second thread that waits for the device, or asks for a stream, and another process must not hide or invent; vendor API
+ * only. The first argument is what main does, the second what the thread does. */
 #include "../check.h"
 
 #include "acl/acl.h"
@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { BYTES = 4096, TURNS = 400 };
@@ -73,9 +74,42 @@ static void wait_by_event(int for_second)
     CHECK(aclrtSynchronizeStream(first) == ACL_SUCCESS && aclrtSynchronizeStream(second) == ACL_SUCCESS);
 }
 
+/* The child waits for the parent's event and records it again; the parent waits for that. */
+static int pass_event_on(void)
+{
+    int to_child[2], to_parent[2], status = 1;
+    char told = 0;
+    aclrtIpcEventHandle handle;
+    CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
+    const pid_t child = fork();
+    CHECK(child >= 0 && aclrtSetDevice(0) == ACL_SUCCESS && aclrtCreateStream(&first) == ACL_SUCCESS);
+    close(child == 0 ? to_child[1] : to_parent[1]); /* nobody waits for one that has failed */
+    if (child == 0) {
+        CHECK(read(to_child[0], &handle, sizeof handle) == sizeof handle);
+        CHECK(aclrtIpcOpenEventHandle(handle, &event) == ACL_SUCCESS);
+        CHECK(aclrtStreamWaitEvent(first, event) == ACL_SUCCESS && aclrtRecordEvent(event, first) == ACL_SUCCESS);
+        CHECK(write(to_parent[1], &told, 1) == 1 && aclrtSynchronizeStream(first) == ACL_SUCCESS);
+        _exit(0);
+    }
+    CHECK(aclrtMalloc(&block, BYTES, ACL_MEM_MALLOC_HUGE_FIRST) == ACL_SUCCESS);
+    CHECK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC) == ACL_SUCCESS);
+    CHECK(aclrtMemsetAsync(block, BYTES, 1, BYTES, first) == ACL_SUCCESS && aclrtRecordEvent(event, first) == ACL_SUCCESS);
+    CHECK(aclrtIpcGetEventHandle(event, &handle) == ACL_SUCCESS);
+    CHECK(write(to_child[1], &handle, sizeof handle) == sizeof handle && read(to_parent[0], &told, 1) == 1);
+    CHECK(aclrtSynchronizeEvent(event) == ACL_SUCCESS);
+    CHECK(aclrtMemcpy(host, BYTES, block, BYTES, ACL_MEMCPY_DEVICE_TO_HOST) == ACL_SUCCESS);
+    CHECK(aclrtFree(block) == ACL_SUCCESS && aclrtDestroyEvent(event) == ACL_SUCCESS);
+    CHECK(aclrtDestroyStream(first) == ACL_SUCCESS && waitpid(child, &status, 0) == child && status == 0);
+    puts("done");
+    return 0;
+}
+
 int main(int count, char **arguments)
 {
     CHECK(count == 3);
+    if (strcmp(arguments[1], "process") == 0) {
+        return pass_event_on();
+    }
     other = arguments[2];
     pthread_t thread;
     CHECK(aclInit(NULL) == ACL_SUCCESS && aclrtSetDevice(0) == ACL_SUCCESS);

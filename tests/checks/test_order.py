@@ -24,6 +24,11 @@ def test_another_thread_invents_no_mistake(what, other, mode):
     assert findings("ascend", [what, other], mode) == []
 
 
+@pytest.mark.parametrize("mode", ["async", "deferred"])
+def test_what_another_process_has_recorded_may_come_after_anything(mode):
+    assert findings("ascend", ["process", "none"], mode) == []
+
+
 def test_another_thread_hides_no_mistake():
     """A stream's wait for an event is over for nobody before the event is."""
     found = findings("ascend", ["no-wait", "query"], "async")
