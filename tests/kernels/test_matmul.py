@@ -192,22 +192,27 @@ def test_16_bit_operands_in_every_layout(dtype, size):
             assert (error <= 2 * (k + 2) * 2.0**-24 * (abs(alpha) * scale_of(left, right, 0 * c) + np.abs(c))).all(), layouts
 
 
+@pytest.mark.parametrize("special", [False, True], ids=["finite", "special"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("depth", [1, 2, 31, 32, 33, 255, 256, 257])
 @pytest.mark.parametrize("size", [(8, 16), (33, 31), (32, 64), (71, 130), (513, 33), (45, 545)], ids=str)
-def test_shallow_sums_of_bfloat16_are_rounded_once(size, depth):
+def test_shallow_16_bit_sums_are_rounded_once(size, depth, dtype, special):
     """Integers: float32 sums are exact. Also infinities and NaN; what lies behind the rows is left alone."""
     rng = np.random.default_rng(depth)
     a, b = (rng.integers(-99, 100, shape).astype(np.float32) for shape in [(size[0], depth), (depth, size[1])])
-    a[5], a[7, 0], b[0, 3], b[-1, 9] = 0, np.nan, np.inf, -np.inf
-    with np.errstate(invalid="ignore"):
+    a[5] = 0
+    if special:
+        a[7, 0], b[0, 3], b[-1, 9] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore", over="ignore"):
         expected = np.where(np.isnan(a).any(1)[:, None], np.nan, a @ b)
-    rounded = np.where(np.isnan(expected), np.nan, bfloat_values(rounded_to_bfloat(np.nan_to_num(expected, posinf=np.inf,
-                                                                                                 neginf=-np.inf))))
+        stored = np.where(np.isnan(expected), 0, stored_as(np.nan_to_num(expected, posinf=np.inf, neginf=-np.inf), dtype))
+    rounded = np.where(np.isnan(expected), np.nan, widened(stored, dtype))
     for padding, layout in itertools.product([0, 3], ["rows", "columns"]):
         whole = np.full((size[0], size[1] + padding), 0x4242, np.uint16)
-        multiply(laid_out(rounded_to_bfloat(a), layout), laid_out(rounded_to_bfloat(b), layout), whole[:, : size[1]],
-                 "float32", types=("bfloat16",) * 3)
-        np.testing.assert_array_equal(bfloat_values(whole[:, : size[1]]), rounded)
+        out = whole[:, : size[1]].view("float16" if dtype == "float16" else "uint16")
+        multiply(laid_out(stored_as(a, dtype), layout), laid_out(stored_as(b, dtype), layout), out, "float32",
+                 types=(dtype,) * 3)
+        np.testing.assert_array_equal(widened(out, dtype), rounded)
         assert (whole[:, size[1] :] == 0x4242).all()
 
 
@@ -388,7 +393,7 @@ def run_again(tests, environment, *options):
 
 @pytest.mark.parametrize("most", ["off", "avx512"])
 def test_16_bit_operands_without_amx(most):
-    run_again(["test_16_bit_sums_are_rounded_once", "test_shallow_sums_of_bfloat16_are_rounded_once",
+    run_again(["test_16_bit_sums_are_rounded_once", "test_shallow_16_bit_sums_are_rounded_once",
                "test_16_bit_operands_in_every_layout",
                "test_small_numbers_of_bfloat16_are_not_lost", "test_16_bit_infinities_and_nan",
                "test_large_numbers_of_float16_do_not_overflow_in_sums", "test_extreme_bytes_are_exact",

@@ -11,7 +11,7 @@ struct Sizes; /* kernels/matmul/lines.h */
 size_t us_bf16_panel(DType dtype, int64_t lines, int64_t depth);
 
 /* Rows of the result, `stride` elements apart: float32 sums (int32 of pairs of bytes), or, where `rounded` is not NULL, sums
- * rounded to bfloat16, of a product that is at most BF16_SHALLOW deep. */
+ * rounded to the operands' type, of a product that is at most BF16_SHALLOW deep. */
 enum { BF16_SHALLOW = 256 };
 typedef struct Bf16Result {
     float *sums;

@@ -239,21 +239,30 @@ static void multiply_by_pairs(const Bf16Meeting *meeting, float *c, int64_t stri
     }
 }
 
-/* A row of 32 sums, none of them denormal, of which the mask's belong to the result. */
-US_ALWAYS_INLINE void round_row(__m512i first, __m512i second, uint16_t *to, __mmask32 mask)
+/* 32 sums, none of them denormal, as bfloat16; or as float16. */
+US_ALWAYS_INLINE __m512i rounded_pair(__m512i first, __m512i second, bool half)
 {
-    const __m512bh rounded = _mm512_cvtne2ps_pbh(_mm512_castsi512_ps(second), _mm512_castsi512_ps(first));
+    const __m512 low = _mm512_castsi512_ps(first), high = _mm512_castsi512_ps(second);
+    return half ? _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT)),
+                                     _mm512_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT), 1)
+                : (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
+/* A row of 32 sums, of which the mask's belong to the result. */
+US_ALWAYS_INLINE void round_row(__m512i first, __m512i second, bool half, uint16_t *to, __mmask32 mask)
+{
+    const __m512i rounded = rounded_pair(first, second, half);
     if (mask == UINT32_MAX) { /* masked stores are slow */
-        _mm512_storeu_si512(to, (__m512i)rounded);
+        _mm512_storeu_si512(to, rounded);
     } else {
-        _mm512_mask_storeu_epi16(to, mask, (__m512i)rounded);
+        _mm512_mask_storeu_epi16(to, mask, rounded);
     }
 }
 
-static void round_rows(const float *sums, int64_t rows, uint16_t *to, int64_t stride, __mmask32 mask)
+static void round_rows(const float *sums, int64_t rows, bool half, uint16_t *to, int64_t stride, __mmask32 mask)
 {
     for (int64_t i = 0; i < rows; i++, sums += BF16_BLOCK) {
-        round_row(_mm512_loadu_si512(sums), _mm512_loadu_si512(sums + SIDE), to + i * stride, mask);
+        round_row(_mm512_loadu_si512(sums), _mm512_loadu_si512(sums + SIDE), half, to + i * stride, mask);
     }
 }
 
@@ -265,7 +274,7 @@ static void multiply_rounded_by_pairs(const Bf16Meeting *meeting, int64_t rows, 
         __m512i sums[SUMS] = {_mm512_setzero_si512()};
         add_rows(meeting, false, a, BF16_DEEP, BF16_DEEP, sums, 2);
         for (int i = 0; i < ROWS && row + i < rows; i++) {
-            round_row(sums[2 * i], sums[2 * i + 1], c + (row + i) * stride, mask);
+            round_row(sums[2 * i], sums[2 * i + 1], false, c + (row + i) * stride, mask);
         }
     }
 }
@@ -323,7 +332,7 @@ void us_bf16_multiply_rounded(const Bf16Meeting *meeting, int64_t rows, int64_t 
     if (instructions() == AMX) {
         _Alignas(64) float sums[BF16_BLOCK * BF16_BLOCK];
         multiply_by_tiles(meeting, sums, BF16_BLOCK, false);
-        round_rows(sums, rows, c, stride, mask);
+        round_rows(sums, rows, meeting->parts == 2, c, stride, mask);
     } else {
         multiply_rounded_by_pairs(meeting, rows, c, stride, mask);
     }

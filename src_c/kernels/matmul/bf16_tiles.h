@@ -106,7 +106,7 @@ int64_t us_bf16_slab(int64_t limit);
 /* c = a b, or c += a b, of BF16_BLOCK rows and columns; rows are `stride` apart. */
 void us_bf16_multiply_block(const Bf16Meeting *meeting, float *c, int64_t stride, bool adds);
 
-/* c = a b of padded tiles of whole strips, rounded to bfloat16, of at most BF16_BLOCK rows and columns. */
+/* c = a b of padded tiles of whole strips, rounded to the numbers' type, of at most BF16_BLOCK rows and columns. */
 void us_bf16_multiply_rounded(const Bf16Meeting *meeting, int64_t rows, int64_t columns, uint16_t *c, int64_t stride);
 
 /* Turns 16 columns of sums: to[column * count + i] is that of rows[i], and rows are `stride` apart. */

@@ -172,7 +172,7 @@ static bool multiply_rounded(const Run *run, const Block *block, const Workspace
     const Matmul *product = run->product;
     const bool is_sum = is_plain_sum(product, false) && (!is_given(&block->addend) || is_zero(product->beta)) &&
                         product->finish == NULL && product->finished == DTYPE_NONE && run->parts == NULL;
-    return run->bf16 && is_sum && product->k > 0 && product->k <= BF16_SHALLOW && block->c.dtype == DTYPE_BFLOAT16 &&
+    return run->bf16 && is_sum && product->k > 0 && product->k <= BF16_SHALLOW && block->c.dtype == block->a.dtype &&
            block->c.column == 1 && us_panels_multiply_rounded(run, block, space);
 }
 
