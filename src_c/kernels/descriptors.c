@@ -22,6 +22,7 @@
     const Reduction us_reduce_##name = {#name, numbers, outputs, first, values, us_reduce_lanes_##name};
 #define REDUCE(name, numbers, outputs, ...) REDUCTION(name, numbers, REDUCE_##outputs, NULL, NULL)
 #define REDUCE_SUM(name, ...) REDUCTION(name, 0, 1, NULL, NULL)
+#define REDUCE_RESULT(sum, name, ...) REDUCTION(name, 0, 1, NULL, NULL)
 #define REDUCE_FACTORS(name, ...) REDUCTION(name, 0, 1, NULL, NULL)
 #define REDUCE_EXACT(name, outputs, ...) REDUCTION(name, 0, REDUCE_##outputs, NULL, NULL)
 #define REDUCE_EXTREMUM(name, ...) REDUCTION(name, 0, 1, NULL, NULL)

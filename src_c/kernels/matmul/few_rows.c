@@ -69,6 +69,9 @@ static Lines load_lines(float *memory, const Matrix *b, const char *from, int64_
     const int64_t pitch = us_few_rows_stride(count), size = (int64_t)us_dtype_size(b->dtype);
     const bool whole = count == pitch && left >= TOGETHER, direct = whole && b->dtype == DTYPE_FLOAT32;
     if (whole && step == pitch && !direct) {
+        if (AHEAD + TOGETHER <= left) {
+            fetch(from + AHEAD * step * size, TOGETHER * count * size);
+        }
         us_load_float(memory, from, b->dtype, 1, TOGETHER * count);
         return (Lines){memory, pitch};
     }

@@ -8,6 +8,7 @@
  *     REDUCE_EXTREMUM(name, GREATEST or LEAST, starts, step, merge)   16-bit floats are compared by their bits
  *     REDUCE_INDEX(values, name, LANES, starts, step, merge)   the value of the reduction `values`, and its index b
  *     REDUCE_SUM(name, LANES, step, results)
+ *     REDUCE_RESULT(sum, name, LANES, results)   of the REDUCE_SUM `sum`, which has these lanes
  *     REDUCE_FACTORS(name, starts, step, merge)   of all numbers
  *
  * A state is two values a and b of type WIDE. `starts` sets them; `step` adds an element x (COMPUTE; v in the type of a

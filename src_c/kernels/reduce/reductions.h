@@ -11,6 +11,7 @@
 #define REDUCE_FACTORS REDUCE
 #define REDUCE_EXACT REDUCE
 #define REDUCE_EXTREMUM REDUCE
+#define REDUCE_RESULT(sum, name, ...) REDUCE(name)
 #define REDUCE_INDEX(values, name, ...) REDUCE(name)
 #define REDUCE_AFTER(first, name, ...) REDUCE(name)
 #include "kernels/reduce/all_reductions.inc"
