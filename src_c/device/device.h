@@ -182,7 +182,8 @@ TaskIdentity us_stream_faulty_task(Stream *stream);
 uint64_t us_last_task_of_thread(void);
 /* Drops tasks that have not started and waits for the one that runs, unless that calls this. */
 void us_stream_abort(Stream *stream);
-void us_stream_interrupt(Stream *stream); /* the task that runs stops waiting for what it waits for; others stay */
+/* The task that runs, or is next, stops waiting for what it waits for; others stay. */
+void us_stream_interrupt(Stream *stream);
 /* Later work of `stream` waits for all work submitted so far to `other`. False: no memory. */
 bool us_stream_wait_stream(Stream *stream, Stream *other);
 

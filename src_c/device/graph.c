@@ -502,9 +502,13 @@ bool us_graph_is_recording(const Graph *public)
     return recording;
 }
 
-bool us_graph_is_running(const Graph *graph)
+bool us_graph_is_running(const Graph *public)
 {
-    return atomic_load(&graph_state(graph)->runs) > 0;
+    GraphState *graph = graph_state(public);
+    pthread_mutex_lock(&graph->lock);
+    bool running = graph->launches != NULL;
+    pthread_mutex_unlock(&graph->lock);
+    return running;
 }
 
 Graph *us_graph_parent(const Graph *public)

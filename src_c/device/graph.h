@@ -65,7 +65,8 @@ Graph *us_graph_copy(const Graph *graph); /* NULL: no memory */
 bool us_graph_launch(Graph *graph, Stream *stream, const char *name);
 bool us_graph_is_running(const Graph *graph); /* a run is queued or not over */
 bool us_graph_is_recording(const Graph *graph);
-void us_graph_abort(Graph *graph); /* the run that goes on ends before its next step, and stops waiting */
+/* The run that goes on, or the first one that is queued, ends before its next step, and stops waiting. */
+void us_graph_abort(Graph *graph);
 
 size_t us_graph_branches(const Graph *graph);
 size_t us_graph_steps(const Graph *graph); /* of all branches */

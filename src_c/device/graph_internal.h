@@ -90,10 +90,9 @@ struct GraphState {
     bool runs_program; /* a step is the program's own code */
     bool may_block;    /* a step waits for the world outside */
     bool compared;     /* its branches, for the check race */
-    _Atomic int runs;
-    StreamState *stream;     /* of the run that goes on; NULL: none */
+    struct GraphLaunch *launches;       /* that are not over, from the first */
+    struct GraphLaunch *running_launch; /* NULL: none */
     struct Moment *over;     /* for the checks: when the latest launch is over; the next one comes after it */
-    _Atomic uint64_t aborts;
     Initial *initials;
     size_t initial_count;
     GraphState *parent; /* which owns this one; not held */

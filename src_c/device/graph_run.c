@@ -11,6 +11,8 @@
 typedef struct GraphLaunch {
     GraphState *graph; /* held */
     StreamState *stream;
+    struct GraphLaunch *next; /* in the graph's list: a later one */
+    _Atomic bool aborted;
     Moment *moment; /* for the checks: what it waits for, or when it is over */
     uint64_t records[];
 } GraphLaunch;
@@ -32,7 +34,7 @@ typedef struct Run {
 
 typedef enum Progress { PROGRESS_MADE, PROGRESS_NONE, PROGRESS_OVER } Progress;
 
-static DeviceFault run_once(GraphState *graph, const uint64_t *records, Explanation *why);
+static DeviceFault run_once(GraphState *graph, GraphLaunch *launch, Explanation *why);
 
 /* ---- numbers in device memory ------------------------------------------------------------------------------------ */
 
@@ -292,7 +294,15 @@ static void set_initials(Run *run)
     }
 }
 
-static DeviceFault run_once(GraphState *graph, const uint64_t *records, Explanation *why)
+static void set_running(GraphState *graph, GraphLaunch *launch)
+{
+    pthread_mutex_lock(&graph->lock);
+    graph->running_launch = launch;
+    pthread_mutex_unlock(&graph->lock);
+}
+
+/* As that launch, or, without one, as a part of another graph. */
+static DeviceFault run_once(GraphState *graph, GraphLaunch *launch, Explanation *why)
 {
     enum { FEW = 8 };
     Cursor few[FEW];
@@ -304,10 +314,12 @@ static DeviceFault run_once(GraphState *graph, const uint64_t *records, Explanat
     for (size_t b = 0; b < graph->branch_count; b++) {
         cursors[b] = (Cursor){.active = !graph->branches[b].dormant};
     }
-    Run run = {.graph = graph, .records = records, .cursors = cursors, .why = why};
+    Run run = {.graph = graph, .records = launch != NULL ? launch->records : NULL, .cursors = cursors, .why = why};
     pthread_mutex_lock(&graph->running);
+    set_running(graph, launch);
     set_initials(&run);
     run_branches(&run);
+    set_running(graph, NULL);
     pthread_mutex_unlock(&graph->running);
     if (cursors != few) {
         free(cursors);
@@ -317,34 +329,46 @@ static DeviceFault run_once(GraphState *graph, const uint64_t *records, Explanat
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-static void set_running_stream(GraphState *graph, StreamState *stream)
-{
-    pthread_mutex_lock(&graph->lock);
-    graph->stream = stream;
-    pthread_mutex_unlock(&graph->lock);
-}
-
 static DeviceFault run_launch(void *argument, Explanation *why)
 {
-    const GraphLaunch *launch = argument;
-    GraphState *graph = launch->graph;
-    us_task_gives_up_with(&graph->aborts);
-    set_running_stream(graph, launch->stream);
-    DeviceFault fault = run_once(graph, launch->records, why);
-    set_running_stream(graph, NULL);
+    GraphLaunch *launch = argument;
+    us_task_gives_up_with(&launch->aborted);
+    DeviceFault fault = run_once(launch->graph, launch, why);
     us_task_gives_up_with(NULL);
     return fault;
 }
 
+/* The run that goes on; or the first that is queued, which a card would have begun. */
 void us_graph_abort(Graph *public)
 {
     GraphState *graph = graph_state(public);
-    atomic_fetch_add(&graph->aborts, 1);
     pthread_mutex_lock(&graph->lock);
-    if (graph->stream != NULL) {
-        us_stream_rouse(graph->stream);
+    GraphLaunch *launch = graph->running_launch != NULL ? graph->running_launch : graph->launches;
+    if (launch != NULL) {
+        atomic_store(&launch->aborted, true);
+        us_stream_rouse(launch->stream);
     }
     pthread_mutex_unlock(&graph->lock);
+}
+
+/* With the graph's lock held. */
+static void add_launch(GraphLaunch *launch)
+{
+    GraphLaunch **end = &launch->graph->launches;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = launch;
+}
+
+/* With the graph's lock held. */
+static void remove_launch(const GraphLaunch *launch)
+{
+    GraphLaunch **place = &launch->graph->launches;
+    while (*place != launch) {
+        place = &(*place)->next;
+    }
+    *place = launch->next;
 }
 
 static bool launch_is_ready(void *argument)
@@ -398,8 +422,8 @@ static void release_launch(void *argument)
     GraphLaunch *launch = argument;
     pthread_mutex_lock(&launch->graph->lock);
     each_external(launch, give_up_record, 0);
+    remove_launch(launch);
     pthread_mutex_unlock(&launch->graph->lock);
-    atomic_fetch_sub(&launch->graph->runs, 1);
     us_graph_let_go(launch->graph);
     free(launch);
 }
@@ -475,10 +499,9 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
         free(launch);
         return false;
     }
-    atomic_fetch_add(&graph->runs, 1);
-    launch->graph = graph;
-    launch->stream = stream_state(stream);
+    *launch = (GraphLaunch){.graph = graph, .stream = stream_state(stream)};
     pthread_mutex_lock(&graph->lock);
+    add_launch(launch);
     launch->moment = us_order_hold(graph->over);
     if ((us_checks() & CHECK_RACE) != 0 && !graph->compared) {
         graph->compared = true;
@@ -499,8 +522,8 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     task.after = after;
     task.over = &over;
     bool external = graph->external_count > 0;
-    bool kept = us_graph_hold(graph); /* the launch may be over before its ticket is told */
-    GraphLaunch *told = kept && external ? malloc(sizeof *told + graph->external_count * sizeof *told->records) : NULL;
+    (void)us_graph_hold(graph); /* as the launch does, which may be over before its ticket is told */
+    GraphLaunch *told = external ? malloc(sizeof *told + graph->external_count * sizeof *told->records) : NULL;
     if (told != NULL) {
         __builtin_memcpy(told, launch, sizeof *told + graph->external_count * sizeof *told->records);
     }
@@ -517,9 +540,7 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
         pthread_mutex_unlock(&graph->lock);
     }
     free(told);
-    if (kept) {
-        keep_moment(graph, over);
-        us_graph_let_go(graph);
-    }
+    keep_moment(graph, over);
+    us_graph_let_go(graph);
     return queued;
 }

@@ -56,7 +56,6 @@ struct StreamState {
     _Atomic uint64_t allowed;   /* tasks up to here may run (deferred mode holds it back) */
     _Atomic uint64_t dropped;   /* tasks up to here are released without being run */
     _Atomic uint64_t completed; /* tasks up to here have run or been dropped */
-    _Atomic uint64_t running;     /* ticket of the task that runs; 0: none */
     _Atomic uint64_t interrupted; /* the task with this ticket gives up */
     _Atomic int waiters;        /* threads parked on `done` */
     pthread_mutex_t sleep_lock; /* the two below */
@@ -92,8 +91,8 @@ void us_value_look_again(void);
 
 /* Inside a task: true when it should stop waiting, because its stream is being aborted or the process ends. */
 bool us_task_gives_up(void);
-/* Inside a task: from now on it also gives up when the counter changes. NULL: no longer. */
-void us_task_gives_up_with(const _Atomic uint64_t *counter);
+/* Inside a task: from now on it also gives up when this is true. NULL: no longer. */
+void us_task_gives_up_with(const _Atomic bool *aborted);
 /* Inside a task that is about to sleep: `wake` makes it look again whether it gives up; it takes what locks it needs, so the
  * caller holds none of them. NULL: it is awake again. Nothing outside tasks. */
 void us_task_sleeps(void (*wake)(void *sleeper), void *sleeper);
@@ -107,8 +106,7 @@ bool us_stream_runs_here(const StreamState *stream);
 typedef struct RunningTask {
     StreamState *stream; /* NULL: none */
     uint64_t ticket;
-    const _Atomic uint64_t *counter; /* it gives up when this is no longer `before`; NULL: none */
-    uint64_t before;
+    const _Atomic bool *aborted; /* it gives up when this is true; NULL: nothing */
 } RunningTask;
 RunningTask us_task_begin(StreamState *stream, const Task *task); /* gives the one that it interrupts */
 void us_task_end(RunningTask outer);

@@ -13,13 +13,11 @@ RunningTask us_task_begin(StreamState *stream, const Task *task)
 {
     RunningTask outer = running;
     running = (RunningTask){.stream = stream, .ticket = task->ticket};
-    atomic_store(&stream->running, task->ticket);
     return outer;
 }
 
 void us_task_end(RunningTask outer)
 {
-    atomic_store(&running.stream->running, 0);
     running = outer;
 }
 
@@ -54,13 +52,12 @@ bool us_task_gives_up(void)
     return stream != NULL &&
            (atomic_load(&stream->stopping) || atomic_load(&stream->dropped) >= running.ticket ||
             atomic_load(&stream->interrupted) == running.ticket ||
-            (running.counter != NULL && atomic_load(running.counter) != running.before));
+            (running.aborted != NULL && atomic_load(running.aborted)));
 }
 
-void us_task_gives_up_with(const _Atomic uint64_t *counter)
+void us_task_gives_up_with(const _Atomic bool *aborted)
 {
-    running.counter = counter;
-    running.before = counter != NULL ? atomic_load(counter) : 0;
+    running.aborted = aborted;
 }
 
 void us_task_sleeps(void (*wake)(void *sleeper), void *sleeper)
@@ -93,8 +90,8 @@ void us_stream_rouse(StreamState *stream)
 void us_stream_interrupt(Stream *public)
 {
     StreamState *stream = stream_state(public);
-    uint64_t ticket = atomic_load(&stream->running);
-    if (ticket != 0) {
+    const uint64_t ticket = atomic_load(&stream->completed) + 1;
+    if (ticket <= atomic_load(&stream->submitted)) {
         atomic_store(&stream->interrupted, ticket);
         us_stream_rouse(stream);
     }

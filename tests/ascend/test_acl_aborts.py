@@ -14,6 +14,7 @@ from tests.conformance.harness import run_python
 
 NULL = ffi.NULL
 COMPLETE, NOT_READY = 0, 1
+TIMED_OUT, SHORT_MS, LONG_MS = 507046, 20, 60_000
 
 
 @pytest.fixture(autouse=True)
@@ -215,13 +216,30 @@ def test_stopping_a_stream_ends_its_wait_and_keeps_its_queue():
         ok(lib.aclrtStreamStop(made))  # nothing runs: nothing stops
         ok(lib.aclrtStreamWaitEvent(made, closed.handle))
         ok(lib.aclrtMemsetAsync(block, 64, 2, 64, made))
-
-        def stopped():
-            ok(lib.aclrtStreamStop(made))
-            return query(made) == COMPLETE
-
-        wait_until(stopped)
+        ok(lib.aclrtStreamStop(made))  # whether or not the wait has been begun
+        ok(lib.aclrtSynchronizeStreamWithTimeout(made, LONG_MS))
         assert download(block, 64) == bytes([2] * 64)
+
+
+def test_stops_and_aborts_are_not_lost_before_a_task_has_begun():
+    """Again and again: a worker takes a task a little before or after it is stopped."""
+    made = persistent()
+    with stream() as runs, memory() as block:
+        ok(lib.aclrtMemset(block, 64, 0, 64))
+        model = built_model(made, lambda: ok(lib.aclrtValueWait(block, 9, 1, made)))
+        for _ in range(20):
+            ok(lib.aclrtValueWait(block, 9, 1, runs))
+            ok(lib.aclrtStreamStop(runs))
+            ok(lib.aclrtSynchronizeStreamWithTimeout(runs, LONG_MS))
+            for _ in range(2):
+                ok(lib.aclmdlRIExecuteAsync(model, runs))
+            ok(lib.aclmdlRIAbort(model))
+            assert lib.aclrtSynchronizeStreamWithTimeout(runs, SHORT_MS) == TIMED_OUT  # for the second run
+            ok(lib.aclmdlRIAbort(model))
+            ok(lib.aclrtSynchronizeStreamWithTimeout(runs, LONG_MS))
+        ok(lib.aclmdlRIUnbindStream(model, made))
+        ok(lib.aclmdlRIDestroy(model))
+    ok(lib.aclrtDestroyStream(made))
 
 
 def built_model(made, fill):
@@ -249,13 +267,8 @@ def test_aborting_a_model_ends_its_run_only():
         ok(lib.aclmdlRIAbort(model))  # nothing runs
         ok(lib.aclmdlRIExecuteAsync(model, runs))
         ok(lib.aclrtLaunchHostFunc(runs, nothing, NULL))
-
-        def aborted():
-            ok(lib.aclmdlRIAbort(model))
-            return query(runs) == COMPLETE
-
-        wait_until(aborted)
-        ok(lib.aclrtSynchronizeStream(runs))
+        ok(lib.aclmdlRIAbort(model))
+        ok(lib.aclrtSynchronizeStreamWithTimeout(runs, LONG_MS))
         assert download(block, 64) == bytes([1] * 64)
         ok(lib.aclmdlRIUnbindStream(model, made))
         ok(lib.aclmdlRIDestroy(model))
