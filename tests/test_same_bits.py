@@ -276,7 +276,8 @@ def digests():
     found = {}
     for family in (maps, dsp_functions, dsp_manual, layers, normalizations, structured):
         for name, arrays in family():
-            found[f"{family.__name__}: {name}"] = hashlib.sha256(b"".join(map(with_one_nan, arrays))).hexdigest()
+            found[f"{family.__name__}: {name}"] = hashlib.sha256(b"".join(
+                with_one_nan(array) for array in arrays if array is not None)).hexdigest()
     return found
 
 

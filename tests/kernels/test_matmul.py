@@ -216,6 +216,30 @@ def test_shallow_16_bit_sums_are_rounded_once(size, depth, dtype, special):
         assert (whole[:, size[1] :] == 0x4242).all()
 
 
+@pytest.mark.parametrize("at", [0, 1500, 2999])
+def test_small_sums_of_bfloat16_are_not_lost_in_later_parts(at):
+    """A denormal sum of one part of the depth, to which other parts add nothing."""
+    a, b, out = np.zeros((64, 3000), np.float32), np.zeros((3000, 300), np.float32), np.zeros((64, 300), np.float32)
+    a[:, at], b[at] = 2.0**-66, 2.0**-63
+    for alpha, expected in [(1, 2.0**-129), (2.0**100, 2.0**-29)]:
+        multiply(rounded_to_bfloat(a), rounded_to_bfloat(b), out, "float32", alpha=alpha,
+                 types=("bfloat16", "bfloat16", "float32"))
+        assert (out == np.float32(expected)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("exponent", [-149, -127, -126, -104, -103])
+def test_small_addends_are_not_lost(dtype, exponent):
+    """Of sums that are 0, or what the addend is half of: neither is rounded."""
+    for products in (0, 2.0 ** (exponent + 1) if dtype == "bfloat16" and exponent > -126 else 0):
+        a, b = np.zeros((64, 500), np.float32), np.zeros((500, 300), np.float32)
+        a[:, 7], b[7] = products, 1
+        out = np.full((64, 300), -(2.0**exponent), np.float32)
+        multiply(stored_as(a, dtype), stored_as(b, dtype), out, "float32", addend=out, beta=1,
+                 types=(dtype, dtype, "float32"))
+        assert (out == np.float32(products - 2.0**exponent)).all()
+
+
 @pytest.mark.parametrize("exponents", [(-133, -2), (-133, 100), (-126, 0), (-60, -70), (-56, -57), (-20, -20)], ids=str)
 def test_small_numbers_of_bfloat16_are_not_lost(exponents):
     """Denormal operands, products and sums: exact in float32 where few significant bits are left."""
@@ -395,7 +419,8 @@ def run_again(tests, environment, *options):
 def test_16_bit_operands_without_amx(most):
     run_again(["test_16_bit_sums_are_rounded_once", "test_shallow_16_bit_sums_are_rounded_once",
                "test_16_bit_operands_in_every_layout",
-               "test_small_numbers_of_bfloat16_are_not_lost", "test_16_bit_infinities_and_nan",
+               "test_small_numbers_of_bfloat16_are_not_lost", "test_small_sums_of_bfloat16_are_not_lost_in_later_parts",
+               "test_small_addends_are_not_lost", "test_16_bit_infinities_and_nan",
                "test_large_numbers_of_float16_do_not_overflow_in_sums", "test_extreme_bytes_are_exact",
                "test_bytes_in_every_layout"], {"UNDERSTUDY_BF16": most})
 

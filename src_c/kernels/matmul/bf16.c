@@ -2,6 +2,7 @@
 
 #include "kernels/matmul/lines.h"
 #include "kernels/scratch.h"
+#include "tensor/convert.h"
 
 /* Tiles of the depth that meet at a time, at most. */
 enum { SLAB = 16 };
@@ -76,6 +77,19 @@ static void multiply_slab(const Bf16Operand *a, const Bf16Operand *b, int64_t fi
             multiply_block(a, b, first, by_rows ? i : k, by_rows ? k : i, &meeting, c);
         }
     }
+}
+
+bool us_bf16_adds_to(const float *sums, int64_t rows, int64_t columns, int64_t stride)
+{
+    /* Magnitudes from 2^-103 on, as bits: multiples of 2^-126, the least normal number, as the products are. */
+    const uint32_t least = (127 - 103) << 23, magnitude = 0x7fffffff;
+    uint32_t found = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t k = 0; k < columns; k++) {
+            found |= (float_bits(sums[i * stride + k]) & magnitude) - 1 < least - 1;
+        }
+    }
+    return found == 0;
 }
 
 bool us_bf16_multiply(const Sizes *sizes, const Matrix *a, const Matrix *b, void *panel_a, void *panel_b,

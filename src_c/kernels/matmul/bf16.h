@@ -20,6 +20,10 @@ typedef struct Bf16Result {
     bool adds; /* to the sums that are there */
 } Bf16Result;
 
+/* Whether products may be added to these float32 sums, whoever made them: any sum of them and of products that
+ * us_bf16_multiply takes is 0 or normal. */
+bool us_bf16_adds_to(const float *sums, int64_t rows, int64_t columns, int64_t stride);
+
 /* Of pairs of bytes (uint16) always. Of others only where every sum is exact but for rounding; else false, and nothing is
  * written: then, and on other machines, operands are converted to float32. */
 bool us_bf16_multiply(const struct Sizes *sizes, const Matrix *a, const Matrix *b, void *panel_a, void *panel_b,

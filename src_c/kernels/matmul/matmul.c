@@ -119,7 +119,7 @@ static Block block_of(const Run *run, int64_t piece)
 
 static const double one[2] = {1, 0}, zero[2] = {0, 0};
 
-static void multiply_in_place(const Run *run, const Block *block, const Workspace *space, const double *beta)
+static void multiply_in_place(const Run *run, const Block *block, Workspace *space, const double *beta)
 {
     for (int64_t first = 0; first < run->product->k; first += space->depth) {
         const int64_t depth = smaller(space->depth, run->product->k - first);
@@ -139,7 +139,7 @@ static void add_products(const Run *run, const Block *block, const Workspace *sp
 }
 
 /* The tile gets the sums of products, not yet multiplied by alpha. */
-static void multiply_into_tile(const Run *run, const Block *block, const Workspace *space)
+static void multiply_into_tile(const Run *run, const Block *block, Workspace *space)
 {
     const int64_t count = block->tile.rows * block->tile.columns;
     const Matrix tile = matrix_of_rows(run->exact ? space->exact : space->tile, run->panel, block->tile.columns);

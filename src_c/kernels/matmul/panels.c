@@ -148,6 +148,7 @@ bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, b
     const size_t a = space->a_direct ? 0 : panel_bytes(run, &block->a, rows, space->depth);
     const size_t b = space->b_direct ? 0 : panel_bytes(run, &block->b, columns, space->depth);
     space->memory = NULL;
+    space->bf16 = run->bf16;
     const size_t offsets = run->bytes ? us_scratch_bytes(columns, sizeof *space->offsets) : 0;
     if (tile + exact + a + b + offsets == 0) {
         return true;
@@ -207,7 +208,7 @@ static void multiply_few_rows(const Sizes *sizes, const Matrix *a, const Matrix 
     us_few_rows_multiply(sizes, rows, b, alpha, beta, (float *)c->data, c->row);
 }
 
-void us_multiply_panels(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
+void us_multiply_panels(const Run *run, const Block *block, Workspace *space, int64_t first, int64_t depth,
                         const double *alpha, const double *beta, const Matrix *c)
 {
     const Sizes sizes = {block->tile.rows, block->tile.columns, depth};
@@ -221,11 +222,15 @@ void us_multiply_panels(const Run *run, const Block *block, const Workspace *spa
         multiply_few_rows(&sizes, &a, &b, (float *)space->a, alpha, beta, c);
         return;
     }
-    if (run->bf16 && matrix_has_rows(c, sizes.m, sizes.n, &stride) &&
-        us_bf16_multiply(&sizes, &a, &b, space->a, space->b,
-                         &(Bf16Result){.sums = (float *)c->data, .stride = stride, .adds = !is_zero(beta)})) {
-        return;
+    if (space->bf16 && matrix_has_rows(c, sizes.m, sizes.n, &stride)) {
+        const Bf16Result sums = {.sums = (float *)c->data, .stride = stride, .adds = !is_zero(beta)};
+        const bool adds_to_others = sums.adds && first == 0;
+        if ((!adds_to_others || us_bf16_adds_to(sums.sums, sizes.m, sizes.n, stride)) &&
+            us_bf16_multiply(&sizes, &a, &b, space->a, space->b, &sums)) {
+            return;
+        }
     }
+    space->bf16 = false; /* sums may be denormal from here on */
     const int64_t half = run->bf16 ? (depth + 1) / 2 : depth;
     multiply_packed(run, block, space, first, half, alpha, beta, c);
     if (half < depth) {

@@ -47,13 +47,14 @@ typedef struct Workspace {
     int64_t *offsets; /* bytes: of columns, to be added to their products */
     int64_t depth; /* of the panels */
     bool a_direct, b_direct;
+    bool bf16; /* the block is multiplied by bf16.h; until some of its depth could not be */
 } Workspace;
 
 /* Whether there is memory; `direct`: C is used in place, `by_columns`: it lies by columns. */
 bool us_panels_take_workspace(const Run *run, const Block *block, bool direct, bool by_columns, Workspace *space);
 
 /* c = alpha * A B + beta * c for `depth` of the depth from `first` on; c in the panels' type. */
-void us_multiply_panels(const Run *run, const Block *block, const Workspace *space, int64_t first, int64_t depth,
+void us_multiply_panels(const Run *run, const Block *block, Workspace *space, int64_t first, int64_t depth,
                         const double *alpha, const double *beta, const Matrix *c);
 
 /* C = A B rounded to bfloat16, of a shallow product (BF16_SHALLOW); false: nothing is written. */
