@@ -522,18 +522,24 @@ def test_one_thread_works_for_as_many_ranks_as_there_may_be():
         ok(lib.HcclCommDestroy(comm))
 
 
-def test_ranks_find_each_other_by_a_rank_table(tmp_path):
-    """In the order of the file or not, with what cards need besides."""
-    devices = [{"device_id": str(n), "device_ip": f"192.168.1.{n}", "rank_id": str(rank)} for n, rank in enumerate((2, 0, 1))]
-    table = tmp_path / "ranks.json"
-    table.write_text(json.dumps({"server_count": "1", "server_list": [{"server_id": str(tmp_path), "device": devices}],
+def rank_table(folder, ranks) -> bytes:
+    """The path of one that lists the ranks in this order, with what cards need besides."""
+    devices = [{"device_id": str(n), "device_ip": f"192.168.1.{n}", "rank_id": str(rank)} for n, rank in enumerate(ranks)]
+    table = folder / "ranks.json"
+    table.write_text(json.dumps({"server_count": "1", "server_list": [{"server_id": str(folder), "device": devices}],
                                  "version": "1.0", "status": "completed"}, indent=2))  # fmt: skip
+    return os.fsencode(table)
+
+
+def test_ranks_find_each_other_by_a_rank_table(tmp_path):
+    """In the order of the file or not."""
+    table = rank_table(tmp_path, (2, 0, 1))
     sums = []
 
     def work(rank):
         comm, stream = ffi.new("HcclComm *"), ffi.new("aclrtStream *")
         ok(lib.aclrtSetDevice(0))
-        ok(lib.HcclCommInitClusterInfo(os.fsencode(table), rank, comm))
+        ok(lib.HcclCommInitClusterInfo(table, rank, comm))
         ok(lib.aclrtCreateStream(stream))
         x, data = ffi.new("void **"), numpy.array([10**rank], numpy.int32)
         ok(lib.aclrtMalloc(x, 4, lib.ACL_MEM_MALLOC_HUGE_FIRST))
@@ -552,6 +558,35 @@ def test_ranks_find_each_other_by_a_rank_table(tmp_path):
     for thread in threads:
         thread.join()
     assert sums == [111] * 3
+
+
+def make_and_end(table: bytes, rank: int) -> None:
+    made = ffi.new("HcclComm *")
+    ok(lib.HcclCommInitClusterInfo(table, rank, made))
+    ok(lib.HcclCommDestroy(made[0]))
+
+
+def test_no_rank_is_a_communicator_ahead_of_the_one_that_it_has_found(tmp_path):
+    """It would find the last communicator by the same table: rank 0 waits for the others at the end of its group only."""
+    table, went_on = rank_table(tmp_path, (0, 1)), threading.Event()
+
+    def work():
+        ok(lib.aclrtSetDevice(0))
+        make_and_end(table, 1)
+        went_on.set()
+        make_and_end(table, 1)
+
+    made, other = ffi.new("HcclComm *"), threading.Thread(target=work, daemon=True)
+    ok(lib.aclrtSetDevice(0))
+    ok(lib.HcclGroupStart())
+    ok(lib.HcclCommInitClusterInfo(table, 0, made))
+    other.start()
+    early = went_on.wait(0.2)
+    ok(lib.HcclGroupEnd())
+    assert not early
+    ok(lib.HcclCommDestroy(made[0]))
+    make_and_end(table, 0)
+    other.join()
 
 
 def test_the_name_of_the_configuration_is_the_communicators():
@@ -763,6 +798,20 @@ rank.end()
 """
 
 
+# Nothing keeps a rank from being a communicator ahead of the others.
+USED_AGAIN = """
+import os, sys
+from tests.ascend.test_hccl_operations import ffi, lib, make_and_end, ok
+
+if sys.argv[2] == "0":
+    print(flush=True)
+ok(lib.aclInit(ffi.NULL))
+ok(lib.aclrtSetDevice(0))
+for _ in range(30):
+    make_and_end(os.environb[b"TABLE"], int(sys.argv[2]))
+"""
+
+
 @contextlib.contextmanager
 def processes(ranks: int, dies: bool = False, source: str = WORKER, **environment: str):
     """One for each rank; rank 0 gives the others what they need to find it."""
@@ -789,6 +838,13 @@ def test_every_rank_may_be_a_process():
         for one in started:
             out, errors = one.communicate(timeout=100)
             assert one.returncode == 0 and out.endswith("summed\n"), errors
+
+
+def test_processes_make_communicators_by_one_table_again_and_again(tmp_path):
+    with processes(2, source=USED_AGAIN, TABLE=os.fsdecode(rank_table(tmp_path, (0, 1)))) as started:
+        for one in started:
+            _, errors = one.communicate(timeout=100)
+            assert one.returncode == 0, errors
 
 
 def test_the_others_are_told_when_a_process_is_killed():

@@ -95,6 +95,7 @@ static void join(Call *call, uint64_t key, const Communicator *as, int32_t ranks
     }
     Communicator made = *as;
     made.room = room;
+    room->found = made.found;
     room->patience = patience_of(config);
     if (made.name[0] == '\0') {
         snprintf(made.name, sizeof made.name, "understudy-%016llx", (unsigned long long)key);
@@ -110,10 +111,17 @@ static void join(Call *call, uint64_t key, const Communicator *as, int32_t ranks
     }
 }
 
-/* A program may destroy a communicator while another thread's group waits for its ranks. */
-static void close_meeting(Communicator *communicator)
+/* This rank tells nobody of the room any more; whether it did. A program may destroy a communicator while another thread's group
+ * waits for its ranks. */
+static bool take_back(Communicator *communicator)
 {
-    us_meeting_close(__atomic_exchange_n(&communicator->meeting, NULL, __ATOMIC_ACQ_REL));
+    Meeting *meeting = __atomic_exchange_n(&communicator->meeting, NULL, __ATOMIC_ACQ_REL);
+    Room *announced_in = __atomic_exchange_n(&communicator->announced_in, NULL, __ATOMIC_ACQ_REL);
+    us_meeting_close(meeting);
+    if (announced_in != NULL) {
+        us_room_withdraw(announced_in, hccl_number_of(communicator->name, strlen(communicator->name)));
+    }
+    return meeting != NULL || announced_in != NULL;
 }
 
 /* Other threads may just have found it. */
@@ -138,7 +146,9 @@ void hccl_gather(Call *call, HcclComm comm)
     }
     Room *room = communicator->room;
     const bool complete = call->status == 0 && us_room_gather(room, connect_nanoseconds(), &late, &why);
-    close_meeting(communicator);
+    if (take_back(communicator) && complete) {
+        us_room_close(room);
+    }
     us_require(call, complete || !late, "ranks", "late", HCCL_E_TIMEOUT, "%s", why.text);
     us_require(call, complete, "ranks", "lost", HCCL_E_TCP_CONNECT, "%s", why.text);
     if (call->status != 0 && us_handle_release(comm, HANDLE_COMMUNICATOR)) {
@@ -237,6 +247,7 @@ static void meet(Call *call, const RankTable *table, uint32_t rank, Communicator
     char name[32];
     bool taken = false;
     snprintf(name, sizeof name, "table-%016llx", (unsigned long long)table->number);
+    as->found = rank != 0;
     if (call->status == 0 && rank == 0) {
         open_room(call, key);
         as->meeting = call->status == 0 ? us_meeting_open(name, *key, &taken) : NULL;
@@ -262,7 +273,7 @@ static void init_by_table(Call *call, const char *path, uint32_t rank, const Hcc
     meet(call, &table, rank, &as, &key);
     join(call, key, &as, (int32_t)table.ranks, (int32_t)rank, config, &made);
     if (call->status != 0) {
-        us_meeting_close(as.meeting);
+        take_back(&as);
     }
     wait_for_others(call, made, comm);
 }
@@ -343,29 +354,30 @@ static void require_part(Call *call, const Communicator *whole, uint32_t ranks, 
                "subCommRankId is %u: it must be the place of rank %d in rankIds", (unsigned)rank, (int)whole->room->rank);
 }
 
-static void join_part(Call *call, Room *whole, const Communicator *as, uint32_t ranks, uint32_t rank,
+static void join_part(Call *call, Room *whole, Communicator *as, uint32_t ranks, uint32_t rank,
                       const HcclCommConfig *config, HcclComm *comm)
 {
     uint64_t key = 0;
+    HcclComm made = NULL;
     const uint64_t number = hccl_number_of(as->name, strlen(as->name));
+    as->found = rank != 0;
     if (rank == 0) {
         open_room(call, &key);
-        us_require(call, us_room_announce(whole, number, key), "subComm", "resources", HCCL_E_MEMORY,
+        as->announced_in = call->status == 0 && us_room_announce(whole, number, key) ? whole : NULL;
+        us_require(call, as->announced_in != NULL, "subComm", "resources", HCCL_E_MEMORY,
                    "too many communicators are being made of comm at once");
     } else {
         us_require(call, us_room_look_up(whole, number, connect_nanoseconds(), &key), "ranks", "late", HCCL_E_TIMEOUT,
                    "rank 0 of %s has not made it", as->name);
     }
-    HcclComm made = NULL;
     join(call, key, as, (int32_t)ranks, (int32_t)rank, config, &made);
     if (call->status == 0) {
         hccl_gather(call, made);
+    } else {
+        take_back(as);
     }
     if (call->status == 0) {
         *comm = made;
-    }
-    if (rank == 0) {
-        us_room_withdraw(whole, number);
     }
 }
 
@@ -414,7 +426,7 @@ HcclResult HcclCommDestroy(HcclComm comm)
     us_require(&call, us_handle_release(comm, HANDLE_COMMUNICATOR), "comm", "dead", HCCL_E_PARA,
                "communicator %p has just been destroyed by another thread", comm);
     if (call.status == 0) {
-        close_meeting(found);
+        take_back(found);
         end_room(room);
     }
     return (HcclResult)us_call_end(&call);
