@@ -560,6 +560,17 @@ def test_ranks_find_each_other_by_a_rank_table(tmp_path):
     assert sums == [111] * 3
 
 
+def test_one_thread_joins_for_the_ranks_of_a_table_in_any_order(tmp_path):
+    table, comms = rank_table(tmp_path, (0, 1, 2)), ffi.new("HcclComm[]", 3)
+    ok(lib.aclrtSetDevice(0))
+    ok(lib.HcclGroupStart())
+    for rank in (2, 0, 1):
+        ok(lib.HcclCommInitClusterInfo(table, rank, comms + rank))
+    ok(lib.HcclGroupEnd())
+    for comm in comms:
+        ok(lib.HcclCommDestroy(comm))
+
+
 def make_and_end(table: bytes, rank: int) -> None:
     made = ffi.new("HcclComm *")
     ok(lib.HcclCommInitClusterInfo(table, rank, made))

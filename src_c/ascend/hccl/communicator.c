@@ -4,10 +4,12 @@
 #include "ranks/names.h"
 
 #include "report/grace.h"
+#include "report/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char ROOT_MARK[8] = {'u', 'n', 'd', 'r', 's', 't', 'd', 'y'};
 static const int64_t SECOND = 1000000000;
@@ -241,22 +243,35 @@ HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootI
 
 /* ---- by a rank table ---- */
 
-/* Rank 0 opens the room and tells its key to those who have the same table. */
-static void meet(Call *call, const RankTable *table, uint32_t rank, Communicator *as, uint64_t *key)
+/* Opens the room and tells its key from now on; or another rank has just begun to, and needs a little time. */
+static void tell(Call *call, const char *name, Communicator *as, uint64_t *key)
+{
+    bool taken = false;
+    open_room(call, key);
+    as->meeting = call->status == 0 ? us_meeting_open(name, *key, &taken) : NULL;
+    us_require(call, as->meeting != NULL || taken, "ranks", "resources", HCCL_E_MEMORY,
+               "no memory, thread or file descriptor is left for a communicator");
+    if (taken) {
+        us_ipc_withdraw(*key);
+        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    }
+}
+
+/* The rank that comes first tells those who have the same table. It need not be rank 0: a thread that joins for several ranks in
+ * a group does so in any order. */
+static void meet(Call *call, const RankTable *table, Communicator *as, uint64_t *key)
 {
     char name[32];
-    bool taken = false;
+    const int64_t patience = connect_nanoseconds();
+    const uint64_t start = us_now();
     snprintf(name, sizeof name, "table-%016llx", (unsigned long long)table->number);
-    as->found = rank != 0;
-    if (call->status == 0 && rank == 0) {
-        open_room(call, key);
-        as->meeting = call->status == 0 ? us_meeting_open(name, *key, &taken) : NULL;
-        us_require(call, !taken, "rank", "refused", HCCL_E_PARA, "rank 0 of this table has joined already");
-        us_require(call, as->meeting != NULL, "ranks", "resources", HCCL_E_MEMORY,
-                   "no memory, thread or file descriptor is left for a communicator");
-    } else if (call->status == 0) {
-        us_require(call, us_meeting_find(name, connect_nanoseconds(), key), "ranks", "late", HCCL_E_TIMEOUT,
-                   "rank 0 of this table has not joined");
+    while (call->status == 0 && as->meeting == NULL && !as->found) {
+        as->found = us_meeting_ask(name, key);
+        us_require(call, as->found || (int64_t)(us_now() - start) < patience, "ranks", "late", HCCL_E_TIMEOUT,
+                   "the first rank of this table does not answer");
+        if (call->status == 0 && !as->found) {
+            tell(call, name, as, key);
+        }
     }
 }
 
@@ -270,7 +285,7 @@ static void init_by_table(Call *call, const char *path, uint32_t rank, const Hcc
                (unsigned)table.ranks);
     Communicator as = {.device = require_device(call), .whole = true};
     set_name(&as, name_in(config));
-    meet(call, &table, rank, &as, &key);
+    meet(call, &table, &as, &key);
     join(call, key, &as, (int32_t)table.ranks, (int32_t)rank, config, &made);
     if (call->status != 0) {
         take_back(&as);
