@@ -560,6 +560,39 @@ def test_ranks_find_each_other_by_a_rank_table(tmp_path):
     assert sums == [111] * 3
 
 
+def status_by_table(folder, text: bytes) -> int:
+    """Of a communicator of one rank."""
+    made, table = ffi.new("HcclComm *"), folder / "ranks.json"
+    table.write_bytes(text)
+    ok(lib.aclrtSetDevice(0))
+    status = lib.HcclCommInitClusterInfo(os.fsencode(table), 0, made)
+    if status == 0:
+        ok(lib.HcclCommDestroy(made[0]))
+    return status
+
+
+@pytest.mark.parametrize("server", ("rank_id", "status", 'a\\"}]', "", "{["))
+def test_what_a_rank_table_says_of_a_server_is_no_key_of_it(tmp_path, server):
+    servers = [{"server_id": server, "folder": str(tmp_path), "device": [{"rank_id": "0"}]}]
+    given = {"server_list": servers, "status": "completed"}
+    assert status_by_table(tmp_path, json.dumps(given).encode()) == 0
+
+
+@pytest.mark.parametrize("before, behind", ((b"", b""), (b"\xef\xbb\xbf", b""), (b"\r\n ", b"\t\n")))
+@pytest.mark.parametrize("text", (b'{"rank_id": 0, "of": %d}', b'{"a": [{"rank_id" : "0"}], "b": [[], {}, %d]}'))
+def test_white_space_and_a_byte_order_mark_may_be_around_a_rank_table(tmp_path, text, before, behind):
+    assert status_by_table(tmp_path, before + text % os.getpid() + behind) == 0
+
+
+@pytest.mark.parametrize("text", (
+    b"", b"rank_id 0", b'"rank_id": 0', b'[{"rank_id": 0}]', b'{"rank_id": 0', b'{"a": [{"rank_id": 0}}', b'{"rank_id": 0}}',
+    b'{"rank_id": 0} {}', b'{"rank_id": 0, "a": "b}', b'{"rank_id": 0, "a": "b\\"}', b'{"rank_id": 0, "a": "b\\', b"{" * 99,
+    b'{"rank_id" 0}', b'{"a": "rank_id"}', b'{"rank_id":}', b'{a"b "rank_id": 0}',
+))  # fmt: skip
+def test_what_is_no_rank_table_is_refused(tmp_path, text):
+    assert status_by_table(tmp_path, text) == lib.HCCL_E_PARA
+
+
 def test_one_thread_joins_for_the_ranks_of_a_table_in_any_order(tmp_path):
     table, comms = rank_table(tmp_path, (0, 1, 2)), ffi.new("HcclComm[]", 3)
     ok(lib.aclrtSetDevice(0))
