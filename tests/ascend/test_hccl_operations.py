@@ -856,6 +856,26 @@ for _ in range(30):
 """
 
 
+# Rank 0 has joined, and does not come to the end of its group.
+NO_END = """
+import os, sys
+from tests.ascend.test_hccl_operations import ffi, lib, ok
+
+number, made = int(sys.argv[2]), ffi.new("HcclComm *")
+if number == 1:
+    sys.stdin.readline()
+ok(lib.aclInit(ffi.NULL))
+ok(lib.aclrtSetDevice(0))
+ok(lib.HcclGroupStart())
+ok(lib.HcclCommInitClusterInfo(os.environb[b"TABLE"], number, made))
+print("joined", flush=True)
+if number == 0:
+    sys.stdin.readline()
+assert lib.HcclGroupEnd() == lib.HCCL_E_TCP_CONNECT
+print(ffi.string(lib.aclGetRecentErrMsg()).decode())
+"""
+
+
 @contextlib.contextmanager
 def processes(ranks: int, dies: bool = False, source: str = WORKER, **environment: str):
     """One for each rank; rank 0 gives the others what they need to find it."""
@@ -889,6 +909,14 @@ def test_processes_make_communicators_by_one_table_again_and_again(tmp_path):
         for one in started:
             _, errors = one.communicate(timeout=100)
             assert one.returncode == 0, errors
+
+
+def test_a_rank_is_told_when_the_one_that_it_has_found_is_killed(tmp_path):
+    with processes(2, source=NO_END, TABLE=os.fsdecode(rank_table(tmp_path, (0, 1)))) as (first, other):
+        assert other.stdout.readline() == "joined\n"
+        first.kill()
+        out, errors = other.communicate(timeout=60)
+        assert other.returncode == 0 and "has ended" in out, (out, errors)
 
 
 def test_the_others_are_told_when_a_process_is_killed():
