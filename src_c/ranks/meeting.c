@@ -1,7 +1,6 @@
 #include "ranks/meeting.h"
 
 #include "report/thread.h"
-#include "report/trace.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -78,7 +77,7 @@ void us_meeting_close(Meeting *meeting)
     }
 }
 
-static bool ask(const char *name, uint64_t *key)
+bool us_meeting_ask(const char *name, uint64_t *key)
 {
     struct sockaddr_un address;
     const struct timeval patience = {.tv_sec = 1};
@@ -92,16 +91,4 @@ static bool ask(const char *name, uint64_t *key)
         close(connection);
     }
     return told;
-}
-
-bool us_meeting_find(const char *name, int64_t nanoseconds, uint64_t *key)
-{
-    const uint64_t start = us_now();
-    while (!ask(name, key)) {
-        if ((int64_t)(us_now() - start) >= nanoseconds) {
-            return false;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
-    }
-    return true;
 }

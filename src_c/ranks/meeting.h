@@ -12,7 +12,6 @@ typedef struct Meeting Meeting;
 Meeting *us_meeting_open(const char *name, uint64_t key, bool *taken);
 void us_meeting_close(Meeting *meeting); /* NULL is allowed */
 
-/* Asks until somebody tells, or so long. */
-bool us_meeting_find(const char *name, int64_t nanoseconds, uint64_t *key);
+bool us_meeting_ask(const char *name, uint64_t *key); /* false: nobody tells */
 
 #endif

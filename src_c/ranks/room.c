@@ -21,6 +21,7 @@ typedef struct Announcement {
 typedef struct SharedRoom {
     _Atomic int32_t ranks;  /* of the communicator; 0: nobody has joined */
     _Atomic int32_t joined;
+    _Atomic bool closed;
     _Atomic int32_t failed; /* rank + 1 of the first one that failed */
     char reason[sizeof(Explanation)];
     _Atomic bool explained; /* `reason` is there */
@@ -120,7 +121,28 @@ Room *us_room_join(int32_t platform, uint64_t key, int32_t ranks, int32_t rank, 
 
 static bool is_complete(const Room *room)
 {
-    return atomic_load(&room->shared->joined) >= room->ranks;
+    return atomic_load(&room->shared->joined) >= room->ranks && (!room->found || atomic_load(&room->shared->closed));
+}
+
+static bool has_lost_any(const Room *room, Explanation *why)
+{
+    for (int32_t rank = 0; rank < room->ranks; rank++) {
+        const bool here = atomic_load(&us_room_bell(room, rank)->flag) != ABSENT;
+        if (here && us_room_has_lost(room, rank, true, why)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void explain_lateness(const Room *room, int64_t seconds, Explanation *why)
+{
+    const int32_t joined = atomic_load(&room->shared->joined);
+    if (joined < room->ranks) {
+        us_explain(why, "%d of %d ranks have joined within %lld s", (int)joined, (int)room->ranks, (long long)seconds);
+    } else {
+        us_explain(why, "the rank that the others have found has not gone on within %lld s", (long long)seconds);
+    }
 }
 
 bool us_room_gather(Room *room, int64_t nanoseconds, bool *late, Explanation *why)
@@ -133,15 +155,11 @@ bool us_room_gather(Room *room, int64_t nanoseconds, bool *late, Explanation *wh
         if (is_complete(room)) {
             break;
         }
-        for (int32_t rank = 0; rank < room->ranks; rank++) {
-            const bool here = atomic_load(&us_room_bell(room, rank)->flag) != ABSENT;
-            if (here && us_room_has_lost(room, rank, true, why)) {
-                return false;
-            }
+        if (has_lost_any(room, why) && !is_complete(room)) { /* a rank that went on meanwhile may have left at once */
+            return false;
         }
         if ((int64_t)(us_now() - start) >= nanoseconds) {
-            us_explain(why, "%d of %d ranks have joined within %lld s", (int)atomic_load(&room->shared->joined),
-                       (int)room->ranks, (long long)(nanoseconds / 1000000000));
+            explain_lateness(room, nanoseconds / 1000000000, why);
             *late = true;
             return false;
         }
@@ -151,6 +169,12 @@ bool us_room_gather(Room *room, int64_t nanoseconds, bool *late, Explanation *wh
         us_ipc_withdraw(room->key);
     }
     return true;
+}
+
+void us_room_close(Room *room)
+{
+    atomic_store(&room->shared->closed, true);
+    us_room_ring_all(room);
 }
 
 void us_room_leave(Room *room)

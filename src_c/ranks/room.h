@@ -43,6 +43,7 @@ typedef struct Room {
     size_t bytes; /* that are mapped */
     int32_t ranks, rank;
     uint64_t key;
+    bool found;       /* by a name, which another rank takes back: us_room_close */
     int64_t patience; /* nanoseconds that an operation waits for other ranks; negative: without limit */
     _Atomic int32_t busy; /* tasks that are queued or run; an operation may be two */
     _Atomic int32_t references;
@@ -62,8 +63,12 @@ IpcStatus us_room_open(int32_t platform, uint64_t *key);
 
 /* A place in the room. NULL: `why` says what is wrong; `*exhausted` tells whether a resource is missing. */
 Room *us_room_join(int32_t platform, uint64_t key, int32_t ranks, int32_t rank, bool *exhausted, Explanation *why);
-/* Waits until all ranks have joined. False: it took longer (`*late`), or one of them has ended. */
+/* Waits until all ranks have joined and, where this one has found the room by a name, until it is closed. False: it took longer
+ * (`*late`), or one of them has ended. */
 bool us_room_gather(Room *room, int64_t nanoseconds, bool *late, Explanation *why);
+/* Nobody can find the room by its name any more. No rank that has found it goes on before: it might look for another room of the
+ * same name, and find this one again. */
+void us_room_close(Room *room);
 /* Tells the others that this rank leaves. The room stays as long as somebody holds it. */
 void us_room_leave(Room *room);
 void us_room_hold(Room *room);

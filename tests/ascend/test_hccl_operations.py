@@ -522,18 +522,24 @@ def test_one_thread_works_for_as_many_ranks_as_there_may_be():
         ok(lib.HcclCommDestroy(comm))
 
 
-def test_ranks_find_each_other_by_a_rank_table(tmp_path):
-    """In the order of the file or not, with what cards need besides."""
-    devices = [{"device_id": str(n), "device_ip": f"192.168.1.{n}", "rank_id": str(rank)} for n, rank in enumerate((2, 0, 1))]
-    table = tmp_path / "ranks.json"
-    table.write_text(json.dumps({"server_count": "1", "server_list": [{"server_id": str(tmp_path), "device": devices}],
+def rank_table(folder, ranks) -> bytes:
+    """The path of one that lists the ranks in this order, with what cards need besides."""
+    devices = [{"device_id": str(n), "device_ip": f"192.168.1.{n}", "rank_id": str(rank)} for n, rank in enumerate(ranks)]
+    table = folder / "ranks.json"
+    table.write_text(json.dumps({"server_count": "1", "server_list": [{"server_id": str(folder), "device": devices}],
                                  "version": "1.0", "status": "completed"}, indent=2))  # fmt: skip
+    return os.fsencode(table)
+
+
+def test_ranks_find_each_other_by_a_rank_table(tmp_path):
+    """In the order of the file or not."""
+    table = rank_table(tmp_path, (2, 0, 1))
     sums = []
 
     def work(rank):
         comm, stream = ffi.new("HcclComm *"), ffi.new("aclrtStream *")
         ok(lib.aclrtSetDevice(0))
-        ok(lib.HcclCommInitClusterInfo(os.fsencode(table), rank, comm))
+        ok(lib.HcclCommInitClusterInfo(table, rank, comm))
         ok(lib.aclrtCreateStream(stream))
         x, data = ffi.new("void **"), numpy.array([10**rank], numpy.int32)
         ok(lib.aclrtMalloc(x, 4, lib.ACL_MEM_MALLOC_HUGE_FIRST))
@@ -552,6 +558,79 @@ def test_ranks_find_each_other_by_a_rank_table(tmp_path):
     for thread in threads:
         thread.join()
     assert sums == [111] * 3
+
+
+def status_by_table(folder, text: bytes) -> int:
+    """Of a communicator of one rank."""
+    made, table = ffi.new("HcclComm *"), folder / "ranks.json"
+    table.write_bytes(text)
+    ok(lib.aclrtSetDevice(0))
+    status = lib.HcclCommInitClusterInfo(os.fsencode(table), 0, made)
+    if status == 0:
+        ok(lib.HcclCommDestroy(made[0]))
+    return status
+
+
+@pytest.mark.parametrize("server", ("rank_id", "status", 'a\\"}]', "", "{["))
+def test_what_a_rank_table_says_of_a_server_is_no_key_of_it(tmp_path, server):
+    servers = [{"server_id": server, "folder": str(tmp_path), "device": [{"rank_id": "0"}]}]
+    given = {"server_list": servers, "status": "completed"}
+    assert status_by_table(tmp_path, json.dumps(given).encode()) == 0
+
+
+@pytest.mark.parametrize("before, behind", ((b"", b""), (b"\xef\xbb\xbf", b""), (b"\r\n ", b"\t\n")))
+@pytest.mark.parametrize("text", (b'{"rank_id": 0, "of": %d}', b'{"a": [{"rank_id" : "0"}], "b": [[], {}, %d]}'))
+def test_white_space_and_a_byte_order_mark_may_be_around_a_rank_table(tmp_path, text, before, behind):
+    assert status_by_table(tmp_path, before + text % os.getpid() + behind) == 0
+
+
+@pytest.mark.parametrize("text", (
+    b"", b"rank_id 0", b'"rank_id": 0', b'[{"rank_id": 0}]', b'{"rank_id": 0', b'{"a": [{"rank_id": 0}}', b'{"rank_id": 0}}',
+    b'{"rank_id": 0} {}', b'{"rank_id": 0, "a": "b}', b'{"rank_id": 0, "a": "b\\"}', b'{"rank_id": 0, "a": "b\\', b"{" * 99,
+    b'{"rank_id" 0}', b'{"a": "rank_id"}', b'{"rank_id":}', b'{a"b "rank_id": 0}',
+))  # fmt: skip
+def test_what_is_no_rank_table_is_refused(tmp_path, text):
+    assert status_by_table(tmp_path, text) == lib.HCCL_E_PARA
+
+
+def test_one_thread_joins_for_the_ranks_of_a_table_in_any_order(tmp_path):
+    table, comms = rank_table(tmp_path, (0, 1, 2)), ffi.new("HcclComm[]", 3)
+    ok(lib.aclrtSetDevice(0))
+    ok(lib.HcclGroupStart())
+    for rank in (2, 0, 1):
+        ok(lib.HcclCommInitClusterInfo(table, rank, comms + rank))
+    ok(lib.HcclGroupEnd())
+    for comm in comms:
+        ok(lib.HcclCommDestroy(comm))
+
+
+def make_and_end(table: bytes, rank: int) -> None:
+    made = ffi.new("HcclComm *")
+    ok(lib.HcclCommInitClusterInfo(table, rank, made))
+    ok(lib.HcclCommDestroy(made[0]))
+
+
+def test_no_rank_is_a_communicator_ahead_of_the_one_that_it_has_found(tmp_path):
+    """It would find the last communicator by the same table: rank 0 waits for the others at the end of its group only."""
+    table, went_on = rank_table(tmp_path, (0, 1)), threading.Event()
+
+    def work():
+        ok(lib.aclrtSetDevice(0))
+        make_and_end(table, 1)
+        went_on.set()
+        make_and_end(table, 1)
+
+    made, other = ffi.new("HcclComm *"), threading.Thread(target=work, daemon=True)
+    ok(lib.aclrtSetDevice(0))
+    ok(lib.HcclGroupStart())
+    ok(lib.HcclCommInitClusterInfo(table, 0, made))
+    other.start()
+    early = went_on.wait(0.2)
+    ok(lib.HcclGroupEnd())
+    assert not early
+    ok(lib.HcclCommDestroy(made[0]))
+    make_and_end(table, 0)
+    other.join()
 
 
 def test_the_name_of_the_configuration_is_the_communicators():
@@ -763,6 +842,40 @@ rank.end()
 """
 
 
+# Nothing keeps a rank from being a communicator ahead of the others.
+USED_AGAIN = """
+import os, sys
+from tests.ascend.test_hccl_operations import ffi, lib, make_and_end, ok
+
+if sys.argv[2] == "0":
+    print(flush=True)
+ok(lib.aclInit(ffi.NULL))
+ok(lib.aclrtSetDevice(0))
+for _ in range(30):
+    make_and_end(os.environb[b"TABLE"], int(sys.argv[2]))
+"""
+
+
+# Rank 0 has joined, and does not come to the end of its group.
+NO_END = """
+import os, sys
+from tests.ascend.test_hccl_operations import ffi, lib, ok
+
+number, made = int(sys.argv[2]), ffi.new("HcclComm *")
+if number == 1:
+    sys.stdin.readline()
+ok(lib.aclInit(ffi.NULL))
+ok(lib.aclrtSetDevice(0))
+ok(lib.HcclGroupStart())
+ok(lib.HcclCommInitClusterInfo(os.environb[b"TABLE"], number, made))
+print("joined", flush=True)
+if number == 0:
+    sys.stdin.readline()
+assert lib.HcclGroupEnd() == lib.HCCL_E_TCP_CONNECT
+print(ffi.string(lib.aclGetRecentErrMsg()).decode())
+"""
+
+
 @contextlib.contextmanager
 def processes(ranks: int, dies: bool = False, source: str = WORKER, **environment: str):
     """One for each rank; rank 0 gives the others what they need to find it."""
@@ -789,6 +902,21 @@ def test_every_rank_may_be_a_process():
         for one in started:
             out, errors = one.communicate(timeout=100)
             assert one.returncode == 0 and out.endswith("summed\n"), errors
+
+
+def test_processes_make_communicators_by_one_table_again_and_again(tmp_path):
+    with processes(2, source=USED_AGAIN, TABLE=os.fsdecode(rank_table(tmp_path, (0, 1)))) as started:
+        for one in started:
+            _, errors = one.communicate(timeout=100)
+            assert one.returncode == 0, errors
+
+
+def test_a_rank_is_told_when_the_one_that_it_has_found_is_killed(tmp_path):
+    with processes(2, source=NO_END, TABLE=os.fsdecode(rank_table(tmp_path, (0, 1)))) as (first, other):
+        assert other.stdout.readline() == "joined\n"
+        first.kill()
+        out, errors = other.communicate(timeout=60)
+        assert other.returncode == 0 and "has ended" in out, (out, errors)
 
 
 def test_the_others_are_told_when_a_process_is_killed():

@@ -1,5 +1,7 @@
-/* The ranks of a communicator are threads: they reduce on two streams, send round a ring in groups, make communicators of
- * half of them and end them, while another thread asks about the first one. Prints "ok". */
+/* The ranks of a communicator are threads: they make communicators that have the same names as the last ones, and end them;
+ * they reduce on two streams, send round a ring in groups, and do so with a communicator of half of them, while another thread
+ * asks about the first one. Prints "ok". */
+#define _GNU_SOURCE /* memfd_create */
 #include "acl/acl.h"
 #include "hccl/hccl.h"
 
@@ -8,10 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { RANKS = 4, ROUNDS = 12, COUNT = 40009 };
 
 static HcclRootInfo root;
+static char table[32];
 static HcclComm asked;
 static atomic_int ended;
 
@@ -52,7 +57,8 @@ static void expect(const void *address, int32_t factor, int32_t value, const cha
     free(host);
 }
 
-static void run_half(HcclComm whole, uint32_t rank, int round, void *x, void *y, aclrtStream stream)
+/* Of the ranks that are as even as this one. */
+static HcclComm make_half(HcclComm whole, uint32_t rank, uint64_t number)
 {
     uint32_t ids[RANKS / 2];
     HcclCommConfig config;
@@ -61,7 +67,26 @@ static void run_half(HcclComm whole, uint32_t rank, int round, void *x, void *y,
     for (uint32_t i = 0; i < RANKS / 2; i++) {
         ids[i] = 2 * i + rank % 2;
     }
-    MUST(HcclCreateSubCommConfig(&whole, RANKS / 2, ids, (uint64_t)(2 * round) + rank % 2, rank / 2, &config, &half));
+    MUST(HcclCreateSubCommConfig(&whole, RANKS / 2, ids, number, rank / 2, &config, &half));
+    return half;
+}
+
+/* Nothing keeps a rank from being a communicator ahead of the others. */
+static void use_names_again(HcclComm whole, uint32_t rank)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        HcclComm made;
+        MUST(HcclCommInitClusterInfo(table, rank, &made));
+        MUST(HcclCommDestroy(made));
+    }
+    for (int round = 0; round < 10 * ROUNDS; round++) {
+        MUST(HcclCommDestroy(make_half(whole, rank, rank % 2)));
+    }
+}
+
+static void run_half(HcclComm whole, uint32_t rank, int round, void *x, void *y, aclrtStream stream)
+{
+    const HcclComm half = make_half(whole, rank, (uint64_t)(2 * round) + rank % 2);
     MUST(HcclAllReduce(x, y, COUNT, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_MAX, half, stream));
     MUST(aclrtSynchronizeStream(stream));
     expect(y, 1, 100 * (RANKS - 2 + (int)(rank % 2)), "half");
@@ -93,6 +118,7 @@ static void *run(void *argument)
     for (int i = 0; i < 2; i++) {
         MUST(aclrtCreateStream(&streams[i]));
     }
+    use_names_again(whole, rank);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < 2; i++) {
             MUST(HcclAllReduce(x, sums[i], COUNT, HCCL_DATA_TYPE_INT32, HCCL_REDUCE_SUM, whole, streams[i]));
@@ -135,10 +161,23 @@ static void *ask(void *argument)
     return NULL;
 }
 
+/* With the number of the process, so that it is nobody else's; it ends with the process. */
+static void write_table(void)
+{
+    const int file = memfd_create("table", MFD_CLOEXEC);
+    snprintf(table, sizeof table, "/proc/self/fd/%d", file);
+    dprintf(file, "{\"status\": \"completed\", \"server_list\": [{\"server_id\": \"%d\", \"device\": [", (int)getpid());
+    for (int rank = 0; rank < RANKS; rank++) {
+        dprintf(file, "%s{\"device_id\": \"0\", \"rank_id\": \"%d\"}", rank == 0 ? "" : ", ", rank);
+    }
+    dprintf(file, "]}]}\n");
+}
+
 int main(void)
 {
     pthread_t threads[RANKS + 1];
     MUST(aclInit(NULL));
+    write_table();
     MUST(aclrtSetDevice(0));
     MUST(HcclGetRootInfo(&root));
     for (uintptr_t rank = 0; rank < RANKS; rank++) {

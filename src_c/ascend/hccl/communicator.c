@@ -4,10 +4,12 @@
 #include "ranks/names.h"
 
 #include "report/grace.h"
+#include "report/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char ROOT_MARK[8] = {'u', 'n', 'd', 'r', 's', 't', 'd', 'y'};
 static const int64_t SECOND = 1000000000;
@@ -95,6 +97,7 @@ static void join(Call *call, uint64_t key, const Communicator *as, int32_t ranks
     }
     Communicator made = *as;
     made.room = room;
+    room->found = made.found;
     room->patience = patience_of(config);
     if (made.name[0] == '\0') {
         snprintf(made.name, sizeof made.name, "understudy-%016llx", (unsigned long long)key);
@@ -110,10 +113,17 @@ static void join(Call *call, uint64_t key, const Communicator *as, int32_t ranks
     }
 }
 
-/* A program may destroy a communicator while another thread's group waits for its ranks. */
-static void close_meeting(Communicator *communicator)
+/* This rank tells nobody of the room any more; whether it did. A program may destroy a communicator while another thread's group
+ * waits for its ranks. */
+static bool take_back(Communicator *communicator)
 {
-    us_meeting_close(__atomic_exchange_n(&communicator->meeting, NULL, __ATOMIC_ACQ_REL));
+    Meeting *meeting = __atomic_exchange_n(&communicator->meeting, NULL, __ATOMIC_ACQ_REL);
+    Room *announced_in = __atomic_exchange_n(&communicator->announced_in, NULL, __ATOMIC_ACQ_REL);
+    us_meeting_close(meeting);
+    if (announced_in != NULL) {
+        us_room_withdraw(announced_in, hccl_number_of(communicator->name, strlen(communicator->name)));
+    }
+    return meeting != NULL || announced_in != NULL;
 }
 
 /* Other threads may just have found it. */
@@ -138,7 +148,9 @@ void hccl_gather(Call *call, HcclComm comm)
     }
     Room *room = communicator->room;
     const bool complete = call->status == 0 && us_room_gather(room, connect_nanoseconds(), &late, &why);
-    close_meeting(communicator);
+    if (take_back(communicator) && complete) {
+        us_room_close(room);
+    }
     us_require(call, complete || !late, "ranks", "late", HCCL_E_TIMEOUT, "%s", why.text);
     us_require(call, complete, "ranks", "lost", HCCL_E_TCP_CONNECT, "%s", why.text);
     if (call->status != 0 && us_handle_release(comm, HANDLE_COMMUNICATOR)) {
@@ -231,21 +243,35 @@ HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootI
 
 /* ---- by a rank table ---- */
 
-/* Rank 0 opens the room and tells its key to those who have the same table. */
-static void meet(Call *call, const RankTable *table, uint32_t rank, Communicator *as, uint64_t *key)
+/* Opens the room and tells its key from now on; or another rank has just begun to, and needs a little time. */
+static void tell(Call *call, const char *name, Communicator *as, uint64_t *key)
+{
+    bool taken = false;
+    open_room(call, key);
+    as->meeting = call->status == 0 ? us_meeting_open(name, *key, &taken) : NULL;
+    us_require(call, as->meeting != NULL || taken, "ranks", "resources", HCCL_E_MEMORY,
+               "no memory, thread or file descriptor is left for a communicator");
+    if (taken) {
+        us_ipc_withdraw(*key);
+        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    }
+}
+
+/* The rank that comes first tells those who have the same table. It need not be rank 0: a thread that joins for several ranks in
+ * a group does so in any order. */
+static void meet(Call *call, const RankTable *table, Communicator *as, uint64_t *key)
 {
     char name[32];
-    bool taken = false;
+    const int64_t patience = connect_nanoseconds();
+    const uint64_t start = us_now();
     snprintf(name, sizeof name, "table-%016llx", (unsigned long long)table->number);
-    if (call->status == 0 && rank == 0) {
-        open_room(call, key);
-        as->meeting = call->status == 0 ? us_meeting_open(name, *key, &taken) : NULL;
-        us_require(call, !taken, "rank", "refused", HCCL_E_PARA, "rank 0 of this table has joined already");
-        us_require(call, as->meeting != NULL, "ranks", "resources", HCCL_E_MEMORY,
-                   "no memory, thread or file descriptor is left for a communicator");
-    } else if (call->status == 0) {
-        us_require(call, us_meeting_find(name, connect_nanoseconds(), key), "ranks", "late", HCCL_E_TIMEOUT,
-                   "rank 0 of this table has not joined");
+    while (call->status == 0 && as->meeting == NULL && !as->found) {
+        as->found = us_meeting_ask(name, key);
+        us_require(call, as->found || (int64_t)(us_now() - start) < patience, "ranks", "late", HCCL_E_TIMEOUT,
+                   "the first rank of this table does not answer");
+        if (call->status == 0 && !as->found) {
+            tell(call, name, as, key);
+        }
     }
 }
 
@@ -259,10 +285,10 @@ static void init_by_table(Call *call, const char *path, uint32_t rank, const Hcc
                (unsigned)table.ranks);
     Communicator as = {.device = require_device(call), .whole = true};
     set_name(&as, name_in(config));
-    meet(call, &table, rank, &as, &key);
+    meet(call, &table, &as, &key);
     join(call, key, &as, (int32_t)table.ranks, (int32_t)rank, config, &made);
     if (call->status != 0) {
-        us_meeting_close(as.meeting);
+        take_back(&as);
     }
     wait_for_others(call, made, comm);
 }
@@ -343,29 +369,30 @@ static void require_part(Call *call, const Communicator *whole, uint32_t ranks, 
                "subCommRankId is %u: it must be the place of rank %d in rankIds", (unsigned)rank, (int)whole->room->rank);
 }
 
-static void join_part(Call *call, Room *whole, const Communicator *as, uint32_t ranks, uint32_t rank,
+static void join_part(Call *call, Room *whole, Communicator *as, uint32_t ranks, uint32_t rank,
                       const HcclCommConfig *config, HcclComm *comm)
 {
     uint64_t key = 0;
+    HcclComm made = NULL;
     const uint64_t number = hccl_number_of(as->name, strlen(as->name));
+    as->found = rank != 0;
     if (rank == 0) {
         open_room(call, &key);
-        us_require(call, us_room_announce(whole, number, key), "subComm", "resources", HCCL_E_MEMORY,
+        as->announced_in = call->status == 0 && us_room_announce(whole, number, key) ? whole : NULL;
+        us_require(call, as->announced_in != NULL, "subComm", "resources", HCCL_E_MEMORY,
                    "too many communicators are being made of comm at once");
     } else {
         us_require(call, us_room_look_up(whole, number, connect_nanoseconds(), &key), "ranks", "late", HCCL_E_TIMEOUT,
                    "rank 0 of %s has not made it", as->name);
     }
-    HcclComm made = NULL;
     join(call, key, as, (int32_t)ranks, (int32_t)rank, config, &made);
     if (call->status == 0) {
         hccl_gather(call, made);
+    } else {
+        take_back(as);
     }
     if (call->status == 0) {
         *comm = made;
-    }
-    if (rank == 0) {
-        us_room_withdraw(whole, number);
     }
 }
 
@@ -414,7 +441,7 @@ HcclResult HcclCommDestroy(HcclComm comm)
     us_require(&call, us_handle_release(comm, HANDLE_COMMUNICATOR), "comm", "dead", HCCL_E_PARA,
                "communicator %p has just been destroyed by another thread", comm);
     if (call.status == 0) {
-        close_meeting(found);
+        take_back(found);
         end_room(room);
     }
     return (HcclResult)us_call_end(&call);

@@ -14,7 +14,9 @@ typedef struct Communicator {
     Room *room;
     Device *device;
     bool whole; /* not made of a part of another one */
-    Meeting *meeting; /* until all ranks have joined, where this rank tells them how; or NULL */
+    bool found; /* the room, since another rank tells how, in one of these two ways */
+    Meeting *meeting;   /* until all ranks have joined: where this rank tells those of a rank table; or NULL */
+    Room *announced_in; /* so long too: where this rank tells the others that are a part of that communicator; or NULL */
     char name[COMM_NAME_MAX_LENGTH];
 } Communicator;
 

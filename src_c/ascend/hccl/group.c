@@ -93,13 +93,23 @@ static void send_some(Call *call, Group *group, HcclSendRecvItem *items)
     }
 }
 
+/* Those whose rooms were found by a name, or the others. */
+static void gather(Call *call, const Group *group, bool found)
+{
+    for (uint32_t i = 0; i < group->joined_count; i++) {
+        const Communicator *joined = us_handle_object(group->joined[i], HANDLE_COMMUNICATOR);
+        if (joined != NULL && joined->found == found) {
+            hccl_gather(call, group->joined[i]);
+        }
+    }
+}
+
 static void finish(Call *call, Group *group)
 {
     HcclSendRecvItem *items = malloc((group->message_count + 1) * sizeof *items);
     us_require(call, items != NULL, "group", "memory", HCCL_E_MEMORY, "no host memory for the messages of the group");
-    for (uint32_t i = 0; i < group->joined_count; i++) {
-        hccl_gather(call, group->joined[i]);
-    }
+    gather(call, group, false); /* these may close the rooms that those have found */
+    gather(call, group, true);
     while (items != NULL && group->message_count > 0) {
         send_some(call, group, items);
     }

@@ -10,7 +10,7 @@ typedef struct RankTable {
     uint64_t number; /* of the text: the same for all ranks that have the same table */
 } RankTable;
 
-/* Rules clusterInfo/null, missing, size, memory, status and ranks. */
+/* Rules clusterInfo/null, missing, size, memory, syntax, status and ranks. */
 RankTable hccl_read_rank_table(Call *call, const char *path);
 
 /* A hash of the text, neither 0 nor 1. */

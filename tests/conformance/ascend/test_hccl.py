@@ -343,10 +343,12 @@ def join(ranks: int = 1, rank: int = 0, info=None, comm=None, config=None) -> Re
         return ended(named_join(config)(ranks, info, rank, out.cell if comm is None else comm), out)
 
 
-def table_text(ranks=(0,), status: str = "completed") -> str:
+def table_text(ranks=(0,), status: str = "completed", cut: int = 0) -> str:
+    """Without its last bytes."""
     devices = [{"device_id": str(rank), "rank_id": str(rank)} for rank in ranks]
-    return json.dumps({"status": status, "version": "1.0", "server_count": "1",
+    text = json.dumps({"status": status, "version": "1.0", "server_count": "1",
                        "server_list": [{"server_id": f"of process {os.getpid()}", "device": devices}]})  # fmt: skip
+    return text[: len(text) - cut]
 
 
 @contextlib.contextmanager
@@ -551,6 +553,7 @@ def joins(end: str, **config) -> list:
         by_table("clusterInfo/null", path=ffi.NULL),
         by_table("clusterInfo/missing", path=b"/no/such/table.json"),
         by_table("clusterInfo/size", length=4096, legal={"length": 4095}),
+        by_table("clusterInfo/syntax", cut=1),
         by_table("clusterInfo/status", status="initializing"),
         by_table("clusterInfo/ranks", ranks=(0, 2)),
         by_table("rank/range", rank=1),
