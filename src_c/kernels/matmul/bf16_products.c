@@ -24,7 +24,7 @@ typedef enum Instructions { NONE, AVX512, AMX } Instructions;
 /* Asks the kernel for the tiles' state, for the whole process. */
 static bool may_use_tiles(void)
 {
-    enum { FEATURES = 7, TILE_BITS = 1 << 22 | 1 << 24, REQUEST = 0x1023, TILE_DATA = 18 };
+    enum { FEATURES = 7, TILE_BITS = 1 << 22 | 1 << 24 | 1 << 25, REQUEST = 0x1023, TILE_DATA = 18 };
     unsigned a, b, c, d;
     return __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) && (d & TILE_BITS) == TILE_BITS &&
            syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
@@ -53,7 +53,7 @@ static Instructions instructions(void)
 /* ---- by AMX ------------------------------------------------------------------------------------------------------ */
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,amx-tile,amx-bf16")
+#pragma GCC target("avx512f,amx-tile,amx-bf16,amx-int8")
 
 /* Tiles 0 to 3: sums, 4 and 5: A, 6 and 7: B. Not on the stack: GCC's intrinsic does not say that it reads all of it. */
 enum { ROW = 64 };
@@ -90,34 +90,57 @@ static inline void load_sums(const float *c, int64_t stride, bool adds)
     }
 }
 
-US_ALWAYS_INLINE void add_tiles(const Bf16Meeting *meeting, int64_t of_a, int64_t of_b, bool two_a, bool two_b)
+/* The intrinsics want the numbers of tiles as they are written. */
+#define ADD_PRODUCT(bytes, sums, a, b) \
+    if (bytes) { \
+        _tile_dpbusd(sums, a, b); \
+    } else { \
+        _tile_dpbf16ps(sums, a, b); \
+    }
+
+US_ALWAYS_INLINE void add_tiles(const Bf16Meeting *meeting, bool bytes, int64_t of_a, int64_t of_b, bool two_a, bool two_b)
 {
     const int64_t a_row = meeting->a_row * 2, b_row = meeting->b_row * 2;
     _tile_loadd(6, meeting->b[0] + of_b, b_row);
     _tile_loadd(4, meeting->a[0] + of_a, a_row);
-    _tile_dpbf16ps(0, 4, 6);
+    ADD_PRODUCT(bytes, 0, 4, 6)
     if (two_b) {
         _tile_loadd(7, meeting->b[1] + of_b, b_row);
-        _tile_dpbf16ps(1, 4, 7);
+        ADD_PRODUCT(bytes, 1, 4, 7)
     }
     if (two_a) {
         _tile_loadd(5, meeting->a[1] + of_a, a_row);
-        _tile_dpbf16ps(2, 5, 6);
+        ADD_PRODUCT(bytes, 2, 5, 6)
     }
     if (two_a && two_b) {
-        _tile_dpbf16ps(3, 5, 7);
+        ADD_PRODUCT(bytes, 3, 5, 7)
     }
 }
+#undef ADD_PRODUCT
 
-US_ALWAYS_INLINE void add_all_tiles(const Bf16Meeting *meeting, bool two_a, bool two_b)
+US_ALWAYS_INLINE void add_all_tiles(const Bf16Meeting *meeting, bool bytes, bool two_a, bool two_b)
 {
     for (int64_t tile = 0; tile < meeting->tiles; tile++) {
         const int64_t of_a = meeting->a_tiles[tile], of_b = meeting->b_tiles[tile];
         for (int b = 0; b < meeting->parts; b++) {
             for (int a = 0; a < meeting->parts; a++) {
-                add_tiles(meeting, of_a + a * meeting->a_part, of_b + b * meeting->b_part, two_a, two_b);
+                add_tiles(meeting, bytes, of_a + a * meeting->a_part, of_b + b * meeting->b_part, two_a, two_b);
             }
         }
+    }
+}
+
+US_ALWAYS_INLINE void add_meeting(const Bf16Meeting *meeting, bool bytes)
+{
+    const bool two_a = meeting->a[1] != meeting->a[0], two_b = meeting->b[1] != meeting->b[0];
+    if (two_a && two_b) {
+        add_all_tiles(meeting, bytes, true, true);
+    } else if (two_a) {
+        add_all_tiles(meeting, bytes, true, false);
+    } else if (two_b) {
+        add_all_tiles(meeting, bytes, false, true);
+    } else {
+        add_all_tiles(meeting, bytes, false, false);
     }
 }
 
@@ -125,15 +148,10 @@ static void multiply_by_tiles(const Bf16Meeting *meeting, float *c, int64_t stri
 {
     __asm__ volatile("" ::: "memory"); /* GCC's intrinsics do not say that they read memory */
     load_sums(c, stride, adds);
-    const bool two_a = meeting->a[1] != meeting->a[0], two_b = meeting->b[1] != meeting->b[0];
-    if (two_a && two_b) {
-        add_all_tiles(meeting, true, true);
-    } else if (two_a) {
-        add_all_tiles(meeting, true, false);
-    } else if (two_b) {
-        add_all_tiles(meeting, false, true);
+    if (meeting->bytes) {
+        add_meeting(meeting, true);
     } else {
-        add_all_tiles(meeting, false, false);
+        add_meeting(meeting, false);
     }
     _tile_stored(0, c, stride * 4);
     _tile_stored(1, c + SIDE, stride * 4);
@@ -319,7 +337,7 @@ int64_t us_bf16_slab(int64_t limit)
 
 void us_bf16_multiply_block(const Bf16Meeting *meeting, float *c, int64_t stride, bool adds)
 {
-    if (instructions() == AMX && !meeting->bytes) {
+    if (instructions() == AMX) {
         multiply_by_tiles(meeting, c, stride, adds);
     } else {
         multiply_by_pairs(meeting, c, stride, adds);
