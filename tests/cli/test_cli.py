@@ -293,6 +293,14 @@ def test_a_core_that_ends_before_it_has_begun_ends_those_that_wait_for_it(tmp_pa
     assert "has been waiting" not in done.stderr
 
 
+def test_the_end_of_a_program_is_not_the_end_of_its_core(tmp_path):
+    """Core 1 is between two programs when the others look for it, which they do every 0.1 s."""
+    program = tmp_path / "slices"
+    assert understudy("cc", paths.examples() / "ftdsp" / "cores" / "slices.c", "-o", program).returncode == 0
+    done = ft_run(3, f'{program} && if [ "$UNDERSTUDY_FT_CORE" = 1 ]; then sleep 0.4; fi && {program}')
+    assert (done.returncode, done.stderr, done.stdout.count("3 cores:")) == (0, "", 2)
+
+
 def test_a_stack_left_out_is_not_found(source, tmp_path):
     done = understudy("cc", "--stack=maca", source, "-o", tmp_path / "program")
     assert done.returncode != 0 and "acl/acl.h" in done.stderr
