@@ -119,10 +119,10 @@ PROGRAMS = {"ascend": ("bin",), "maca": ("bin", "mxgpu_llvm/bin")}  # folders of
 
 def search_paths_of(stack: Stack, root) -> dict[str, list]:
     """Folders of a tree at `root` that are to stand in front of the environment's path lists."""
-    include = [root / folder for folder in stack.include]
-    library = [root / stack.library]
-    paths = {"C_INCLUDE_PATH": include, "CPLUS_INCLUDE_PATH": include, "LIBRARY_PATH": library,
-             "LD_LIBRARY_PATH": [*library, root.parent / "lib"],  # programs may need our own library by name
+    # Our own header and library last: programs may ask which core they are, or how many findings there were.
+    include = [*(root / folder for folder in stack.include), root.parent / "include"]
+    library = [root / stack.library, root.parent / "lib"]
+    paths = {"C_INCLUDE_PATH": include, "CPLUS_INCLUDE_PATH": include, "LIBRARY_PATH": library, "LD_LIBRARY_PATH": library,
              "PKG_CONFIG_PATH": [root.parent / "lib/pkgconfig"], "CMAKE_PREFIX_PATH": [root.parent],
              "PATH": [root / folder for folder in PROGRAMS.get(stack.name, ())]}  # fmt: skip
     return {name: folders for name, folders in paths.items() if folders}
