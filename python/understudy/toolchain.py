@@ -21,7 +21,11 @@ def stacks_named(names: list[str] | None) -> list[Stack]:
 def compiler(language: str) -> list[str]:
     """The host compiler for "c" or "c++": $CC or $CXX, else cc or c++."""
     variable, fallback = ("CC", "cc") if language == "c" else ("CXX", "c++")
-    command = shlex.split(os.environ.get(variable, "")) or [fallback]
+    given = os.environ.get(variable, "")
+    try:
+        command = shlex.split(given) or [fallback]
+    except ValueError as error:  # a quotation without an end
+        raise UsageError(f"{variable} is {given!r}: {error}") from None
     if shutil.which(command[0]) is None:
         raise UsageError(f"no compiler {command[0]!r} found; install gcc, or set {variable}")
     return command
