@@ -27,33 +27,40 @@ fi
 unset UNDERSTUDY_ROOT
 """
 
+# One -Wl: pkgconf 1.8 escapes no blanks of a folder once there is another, such as one with --pop-state.
 PKG_CONFIG = """prefix=${pcfiledir}/../../STACK
 libdir=${prefix}/LIBRARY
+sdk=${pcfiledir}/../..
 
 Name: understudy-STACK
 Description: the STACK stack on a plain CPU
 Version: VERSION
 Cflags: INCLUDES
-Libs: -L${libdir} -Wl,-rpath,${libdir} -Wl,--push-state,--as-needed LINKS -Wl,--pop-state
+Libs: -L${libdir} -L${sdk}/lib -Wl,--as-needed,-rpath,${libdir},-rpath,${sdk}/lib LINKS
 """
 
-CONFIG = """# find_package(understudy) gives the targets understudy::ascend, understudy::maca and understudy::ftdsp.
+CONFIG = """# find_package(understudy) gives the targets understudy::ascend, understudy::maca and understudy::ftdsp, and
+# understudy::understudy, which they need, for <understudy/understudy.h>.
 get_filename_component(_understudy_root "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
-function(_understudy_stack stack library_folder)
-  cmake_parse_arguments(arg "" "" "INCLUDE;LINK" ${ARGN})
-  if(TARGET understudy::${stack})
+function(_understudy_target name library_folder)
+  cmake_parse_arguments(arg "" "" "INCLUDE;LINK;NEEDS" ${ARGN})
+  if(TARGET understudy::${name})
     return()
   endif()
-  list(TRANSFORM arg_INCLUDE PREPEND "${_understudy_root}/${stack}/")
-  set(folder "${_understudy_root}/${stack}/${library_folder}")
+  list(TRANSFORM arg_INCLUDE PREPEND "${_understudy_root}/")
+  set(folder "${_understudy_root}/${library_folder}")
   list(TRANSFORM arg_LINK PREPEND "${folder}/lib")
   list(TRANSFORM arg_LINK APPEND ".so")
-  add_library(understudy::${stack} INTERFACE IMPORTED)
-  set_target_properties(understudy::${stack} PROPERTIES
-    INTERFACE_INCLUDE_DIRECTORIES "${arg_INCLUDE};${_understudy_root}/include"
+  add_library(understudy::${name} INTERFACE IMPORTED)
+  set_target_properties(understudy::${name} PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${arg_INCLUDE}"
     INTERFACE_LINK_OPTIONS "LINKER:--as-needed;LINKER:-rpath,${folder}"
-    INTERFACE_LINK_LIBRARIES "${arg_LINK}")
+    INTERFACE_LINK_LIBRARIES "${arg_LINK};${arg_NEEDS}")
+  # Also as options: folders that were in C_INCLUDE_PATH when CMake first ran count as the compiler's own, and it leaves them
+  # out of the commands. A build without that variable would not find the headers.
+  list(TRANSFORM arg_INCLUDE REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:C,CXX>:-isystem\\\\1>")
+  set_property(TARGET understudy::${name} PROPERTY INTERFACE_COMPILE_OPTIONS "${arg_INCLUDE}")
 endfunction()
 
 """
@@ -72,12 +79,17 @@ VARIABLES
 foreach(_understudy_folder
     FOLDERS)
   include_directories(SYSTEM AFTER "${_understudy_root}/${_understudy_folder}")
+  # Also as an option: what is in C_INCLUDE_PATH now counts as the compiler's own, and CMake leaves it out of the commands. A
+  # build without that variable would not find the headers.
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-isystem${_understudy_root}/${_understudy_folder}>")
 endforeach()
 foreach(_understudy_folder LIBRARIES)
+  set(_understudy_folder "\\"${_understudy_root}/${_understudy_folder}\\"")
   foreach(_understudy_kind EXE SHARED MODULE)
-    string(APPEND CMAKE_${_understudy_kind}_LINKER_FLAGS_INIT " \\"-L${_understudy_root}/${_understudy_folder}\\"")
+    # -Wl,…, as CMAKE_BUILD_RPATH becomes, would split a path at its commas.
+    string(APPEND CMAKE_${_understudy_kind}_LINKER_FLAGS_INIT
+      " -L${_understudy_folder} -Xlinker -rpath -Xlinker ${_understudy_folder}")
   endforeach()
-  list(APPEND CMAKE_BUILD_RPATH "${_understudy_root}/${_understudy_folder}")
 endforeach()
 """
 
@@ -96,9 +108,10 @@ def set_env(stack: Stack) -> str:
 
 
 def pkg_config(stack: Stack, version: str) -> str:
+    includes = [*(f"${{prefix}}/{folder}" for folder in stack.include), "${sdk}/include"]
     texts = {"STACK": stack.name, "LIBRARY": stack.library, "VERSION": version,
-             "INCLUDES": " ".join(f"-I${{prefix}}/{folder}" for folder in stack.include),
-             "LINKS": " ".join(f"-l{name}" for name in stack.link)}  # fmt: skip
+             "INCLUDES": " ".join(f"-I{folder}" for folder in includes),
+             "LINKS": " ".join(f"-l{name}" for name in (*stack.link, "understudy"))}  # fmt: skip
     result = PKG_CONFIG
     for word, text in texts.items():
         result = result.replace(word, text)
@@ -106,8 +119,11 @@ def pkg_config(stack: Stack, version: str) -> str:
 
 
 def cmake_config() -> str:
-    calls = [f"_understudy_stack({stack.name} {stack.library} INCLUDE {' '.join(stack.include)} LINK {' '.join(stack.link)})"
-             for stack in STACKS.values()]  # fmt: skip
+    calls = ["_understudy_target(understudy lib INCLUDE include LINK understudy)"]
+    for stack in STACKS.values():
+        includes = " ".join(f"{stack.name}/{folder}" for folder in stack.include)
+        calls.append(f"_understudy_target({stack.name} {stack.name}/{stack.library} INCLUDE {includes} "
+                     f"LINK {' '.join(stack.link)} NEEDS understudy::understudy)")  # fmt: skip
     return CONFIG + "\n".join(calls) + "\n"
 
 

@@ -154,6 +154,18 @@ def dispatch(arguments: list[str]) -> int:
     return 0
 
 
+def open_what_is_closed() -> None:
+    """Streams that the caller has closed are None, and print(file=None) writes to standard output."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))
+
+
+def complain(text, command: str = "") -> int:
+    print(f"understudy {command}: {text}" if command in COMMANDS else f"understudy: {text}", file=sys.stderr)
+    return 2
+
+
 def write_no_more() -> None:
     """Python would write what is left at its end, and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -161,8 +173,8 @@ def write_no_more() -> None:
 
 def main() -> int:
     arguments = sys.argv[1:]
-    if sys.stdout is None:  # closed
-        sys.stdout = open(os.devnull, "w")
+    command = next(iter(arguments), "")
+    open_what_is_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # letters that the locale does not have
     try:
@@ -170,18 +182,17 @@ def main() -> int:
         print(end="", flush=True)  # what cannot be written is to be known here
         return status
     except (UsageError, SdkError) as error:
-        name = f"understudy {arguments[0]}" if arguments[0] in COMMANDS else "understudy"
-        print(f"{name}: {error}", file=sys.stderr)
-        return 2
+        return complain(error, command)
     except BrokenPipeError:
         write_no_more()
         return 1
     except OSError as error:
-        if error.errno != errno.ENOSPC or error.filename is not None:
+        if error.filename is not None:  # a file or folder that was named: unreadable, say, or too long a name
+            return complain(f"cannot use {error.filename}: {error.strerror}", command)
+        if error.errno != errno.ENOSPC:
             raise
         write_no_more()
-        print(f"understudy: cannot write the output: {error.strerror}", file=sys.stderr)
-        return 2
+        return complain(f"cannot write the output: {error.strerror}")
     except KeyboardInterrupt:
         return 130
 

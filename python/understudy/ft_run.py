@@ -17,7 +17,8 @@ CORES_OF_CHIP = {"FT78NE": 8, "MT7004": 4}
 MOST_CORES = max(CORES_OF_CHIP.values())
 GRACE_SECONDS = 0.5  # for the other cores when one has failed: they may have something to say, too
 POLL_SECONDS = 0.01
-ENDED_OFFSET = 4  # in the common memory: a byte for each core that has ended (src_c/device/team.c)
+ENDED_OFFSET, WATCHED_OFFSET = 4, 12  # in the common memory: a byte for each core that has ended, and one that says that
+# these are written (src_c/device/team.c)
 
 
 def chip_cores() -> int:
@@ -184,6 +185,7 @@ def run(command: list[str], cores: int, environment: dict[str, str], label: bool
         stack.callback(guard.dismiss)
         memory = os.memfd_create("understudy-ft")
         stack.callback(os.close, memory)
+        os.pwrite(memory, b"\1", WATCHED_OFFSET)
         processes: list[subprocess.Popen] = []
         stack.callback(stop, processes)
         for core in range(cores):

@@ -21,7 +21,11 @@ def stacks_named(names: list[str] | None) -> list[Stack]:
 def compiler(language: str) -> list[str]:
     """The host compiler for "c" or "c++": $CC or $CXX, else cc or c++."""
     variable, fallback = ("CC", "cc") if language == "c" else ("CXX", "c++")
-    command = shlex.split(os.environ.get(variable, "")) or [fallback]
+    given = os.environ.get(variable, "")
+    try:
+        command = shlex.split(given) or [fallback]
+    except ValueError as error:  # a quotation without an end
+        raise UsageError(f"{variable} is {given!r}: {error}") from None
     if shutil.which(command[0]) is None:
         raise UsageError(f"no compiler {command[0]!r} found; install gcc, or set {variable}")
     return command
@@ -119,10 +123,10 @@ PROGRAMS = {"ascend": ("bin",), "maca": ("bin", "mxgpu_llvm/bin")}  # folders of
 
 def search_paths_of(stack: Stack, root) -> dict[str, list]:
     """Folders of a tree at `root` that are to stand in front of the environment's path lists."""
-    include = [root / folder for folder in stack.include]
-    library = [root / stack.library]
-    paths = {"C_INCLUDE_PATH": include, "CPLUS_INCLUDE_PATH": include, "LIBRARY_PATH": library,
-             "LD_LIBRARY_PATH": [*library, root.parent / "lib"],  # programs may need our own library by name
+    # Our own header and library last: programs may ask which core they are, or how many findings there were.
+    include = [*(root / folder for folder in stack.include), root.parent / "include"]
+    library = [root / stack.library, root.parent / "lib"]
+    paths = {"C_INCLUDE_PATH": include, "CPLUS_INCLUDE_PATH": include, "LIBRARY_PATH": library, "LD_LIBRARY_PATH": library,
              "PKG_CONFIG_PATH": [root.parent / "lib/pkgconfig"], "CMAKE_PREFIX_PATH": [root.parent],
              "PATH": [root / folder for folder in PROGRAMS.get(stack.name, ())]}  # fmt: skip
     return {name: folders for name, folders in paths.items() if folders}

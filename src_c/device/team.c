@@ -24,13 +24,14 @@ typedef struct Barrier {
 
 /* The first bytes of the file. Zero bytes are its initial state, so that nobody has to be first. */
 typedef struct Control {
-    _Atomic uint32_t joined;            /* bit i: process i has begun */
-    _Atomic uint8_t ended[TEAM_LIMIT];  /* written by who started the processes: i has ended, begun or not */
-    Barrier barriers[1 << TEAM_LIMIT];  /* one for every set of members */
+    _Atomic uint32_t joined;           /* bit i: process i has begun */
+    _Atomic uint8_t ended[TEAM_LIMIT]; /* written by who watches the processes: i has ended, begun or not */
+    _Atomic uint8_t watched;           /* somebody writes `ended` */
+    Barrier barriers[1 << TEAM_LIMIT]; /* one for every set of members */
 } Control;
 
 enum { CONTROL_SIZE = 64 << 10 /* a page of any host */, LOOK_NANOSECONDS = 100000000, LOOKS_BEFORE_WORD = 100 };
-_Static_assert(offsetof(Control, ended) == 4, "python/understudy/ft_run.py writes there");
+_Static_assert(offsetof(Control, ended) == 4 && offsetof(Control, watched) == 12, "python/understudy/ft_run.py writes there");
 _Static_assert(sizeof(Control) <= CONTROL_SIZE, "the control bytes hold a barrier for every set of processes");
 
 static Team team = {0, 1, -1, CONTROL_SIZE};
@@ -96,14 +97,21 @@ const Team *us_team(void)
     return &team;
 }
 
-/* The lowest of `members` that has ended; -1: none. That one has not begun yet is no end. */
+/* Whether a core whose life lock is free has ended. It may not have begun yet; and the command of a core that is watched may
+ * run several programs in turn, between which nobody has the lock. */
+static bool has_ended_if_free(int rank)
+{
+    const bool joined = (atomic_load(&control->joined) >> rank & 1) != 0;
+    return atomic_load(&control->watched) != 0 ? atomic_load(&control->ended[rank]) != 0 : joined;
+}
+
+/* The lowest of `members` that has ended; -1: none. */
 static int ended_member(uint32_t members)
 {
     for (int rank = 0; rank < team.size; rank++) {
         struct flock lock = byte_lock(F_WRLCK, life_byte(rank));
         const bool is_other = rank != team.rank && (members >> rank & 1) != 0;
-        const bool may_be = (atomic_load(&control->joined) >> rank & 1) != 0 || atomic_load(&control->ended[rank]) != 0;
-        if (is_other && may_be && fcntl(team.file, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK) {
+        if (is_other && has_ended_if_free(rank) && fcntl(team.file, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK) {
             return rank;
         }
     }

@@ -3,8 +3,9 @@
  *   UNDERSTUDY_FT_CORES   number of processes, 1 … TEAM_LIMIT
  *   UNDERSTUDY_FT_CORE    this process, 0 … UNDERSTUDY_FT_CORES-1
  * Without the file a process is alone. A core that waits for one that has ended ends too, with a message and status 1;
- * whoever starts the processes does the same to the rest, and writes 1 to byte 4 + i of the file when process i has ended:
- * it may have done so before it opened the file. */
+ * whoever starts the processes does the same to the rest. Who also watches them writes 1 to byte 12 of the file first, and
+ * to byte 4 + i when core i has ended: it may have done so before it opened the file, and it has not when only the first of
+ * its programs has. */
 #ifndef UNDERSTUDY_TEAM_H
 #define UNDERSTUDY_TEAM_H
 

@@ -35,6 +35,20 @@ def cmake_project(folder: pathlib.Path, body: str, stack: str) -> None:
 
 BUILD = "cmake -G Ninja -B build {} >/dev/null && cmake --build build >/dev/null && build/program"
 
+ASKS = """
+#include <understudy/understudy.h>
+int main(void) { return understudy_core() + (int)understudy_findings(); }
+"""
+
+
+def linked_folder(folder: pathlib.Path) -> pathlib.Path:
+    """An SDK of this name: not one link, since the folder that it leads to would be taken."""
+    folder.mkdir()
+    for part in SDK.iterdir():
+        (folder / part.name).symlink_to(part)
+    return folder
+
+
 CUSTOM_PATH = """
 if(NOT "$ENV{ASCEND_CUSTOM_PATH}" STREQUAL "")
   set(ASCEND_PATH $ENV{ASCEND_CUSTOM_PATH})
@@ -88,11 +102,39 @@ def test_set_env_in_a_shell_without_a_way_to_find_it(tmp_path):
     assert (done.stdout, done.stderr) == (f"{SDK}/ascend\n", "")
 
 
+def find_package(target: str) -> str:
+    return (f"find_package(understudy 0.1 REQUIRED)\nadd_executable(program program.c)\n"
+            f"target_link_libraries(program PRIVATE understudy::{target})\n")  # fmt: skip
+
+
 @pytest.mark.parametrize("stack", paths.STACKS)
 def test_find_package(stack, tmp_path):
-    body = f"find_package(understudy 0.1 REQUIRED)\nadd_executable(program program.c)\n"
-    cmake_project(tmp_path, f"{body}target_link_libraries(program PRIVATE understudy::{stack})\n", stack)
+    cmake_project(tmp_path, find_package(stack), stack)
     shell(BUILD.format(f'-DCMAKE_PREFIX_PATH="{SDK}"'), tmp_path)
+
+
+def test_a_project_is_built_without_the_variables_it_was_configured_with(tmp_path):
+    exports = toolchain.shell_exports(list(paths.STACKS.values()))
+    file = f"{SDK}/lib/cmake/understudy/understudy-toolchain.cmake"
+    plain = "add_executable(program program.c)\ntarget_link_libraries(program mcdnn mcruntime)\n"
+    for name, body, option in (("package", find_package("maca"), ""), ("toolchain", plain, f"-DCMAKE_TOOLCHAIN_FILE={file}")):
+        (tmp_path / name).mkdir()
+        cmake_project(tmp_path / name, body, "maca")
+        shell(f"{exports}\ncmake -G Ninja -B build {option}", tmp_path / name)
+        shell("cmake --build build && build/program", tmp_path / name)
+
+
+@pytest.mark.parametrize("target", ["ftdsp", "understudy"])
+def test_find_package_has_the_library_of_our_own_header(target, tmp_path):
+    cmake_project(tmp_path, find_package(target), "ftdsp")
+    (tmp_path / "program.c").write_text(ASKS)
+    shell(BUILD.format(f'-DCMAKE_PREFIX_PATH="{SDK}"'), tmp_path)
+
+
+def test_our_own_header_and_library_after_env(tmp_path):
+    (tmp_path / "program.c").write_text(ASKS)
+    for settings in (toolchain.shell_exports([paths.STACKS["ftdsp"]]), SET_ENV["maca"]):
+        shell(f"{settings}\ncc program.c -o program -lunderstudy && ./program", tmp_path)
 
 
 def test_a_toolchain_file_is_all_that_a_project_needs(tmp_path):
@@ -112,18 +154,43 @@ def test_pkg_config_files(stack, tmp_path):
     fields = dict(re.findall(r"^(\w+): (.*)$", text, re.MULTILINE))
     for _ in variables:
         fields = {name: re.sub(r"\$\{(\w+)\}", lambda found: variables[found[1]], value) for name, value in fields.items()}
-    (tmp_path / "program.c").write_text(PROGRAMS[stack])
-    shell(f"cc program.c {fields['Cflags']} -o program {fields['Libs']} && ./program", tmp_path)
-    if shutil.which("pkg-config"):
-        assert shell(f"PKG_CONFIG_PATH={SDK}/lib/pkgconfig pkg-config --libs understudy-{stack}", tmp_path)
+    for text in (PROGRAMS[stack], ASKS):
+        (tmp_path / "program.c").write_text(text)
+        shell(f"cc program.c {fields['Cflags']} -o program {fields['Libs']} && ./program", tmp_path)
+
+
+needs_pkg_config = pytest.mark.skipif(shutil.which("pkg-config") is None, reason="no pkg-config")
+
+
+@needs_pkg_config
+def test_cmake_by_pkg_config(tmp_path):
+    """It puts options before the program, and libraries behind it."""
+    body = ("find_package(PkgConfig)\npkg_check_modules(maca REQUIRED IMPORTED_TARGET understudy-maca)\n"
+            "add_executable(program program.c)\ntarget_link_libraries(program PkgConfig::maca)\n")  # fmt: skip
+    cmake_project(tmp_path, body, "maca")
+    shell(f"export PKG_CONFIG_PATH={SDK}/lib/pkgconfig\n{BUILD.format('')}", tmp_path)
+
+
+@needs_pkg_config
+def test_pkg_config_in_a_folder_with_a_blank(tmp_path):
+    sdk = tmp_path / "a b"
+    shutil.copytree(SDK / "lib/pkgconfig", sdk / "lib/pkgconfig")  # it resolves links
+    for part in ("maca", "include", "lib/libunderstudy.so"):
+        (sdk / part).symlink_to(SDK / part)
+    (tmp_path / "program.c").write_text(MACA)
+    flags = '$(PKG_CONFIG_PATH="a b/lib/pkgconfig" pkg-config --cflags --libs understudy-maca)'
+    shell(f"eval cc program.c -o program {flags} && ./program", tmp_path)
+
+
+def test_a_comma_in_the_folder_of_a_toolchain_file(tmp_path):
+    odd = linked_folder(tmp_path / "a, b")
+    cmake_project(tmp_path, "add_executable(program program.c)\ntarget_link_libraries(program mcdnn mcruntime)\n", "maca")
+    shell(BUILD.format(f'-DCMAKE_TOOLCHAIN_FILE="{odd}/lib/cmake/understudy/understudy-toolchain.cmake"'), tmp_path)
 
 
 def test_a_comma_in_the_folder(tmp_path):
     """-Wl,… splits at commas."""
-    odd = tmp_path / "a, b"
-    odd.mkdir()
-    for part in SDK.iterdir():  # not one link: the folder that it leads to would be taken
-        (odd / part.name).symlink_to(part)
+    odd = linked_folder(tmp_path / "a, b")
     (tmp_path / "program.c").write_text(MACA)
     command = [sys.executable, "-m", "understudy", "cc", "program.c", "-o", "program"]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "UNDERSTUDY_SDK": str(odd)}, capture_output=True,

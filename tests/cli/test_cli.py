@@ -79,6 +79,19 @@ def test_errors_of_use(arguments, words):
     assert_error_of_use(understudy(*arguments), *words)
 
 
+@pytest.mark.parametrize("command", [
+    ["doctor", "n" * 300], ["abi", "n" * 300], ["replay", "n" * 300, "1"], ["manual", "-o", "n" * 300], ["run", "n" * 300],
+    ["trace", "-o", "n" * 300, "true"], ["conform", "--lib", "n" * 300], ["conform", "--known", "n" * 300],
+    ["abi", "--write-lock", __file__], ["abi", "--write-lock", "/proc/x"], ["abi", "--write-lock", "/proc/self"],
+], ids=lambda command: " ".join(command)[:20])  # fmt: skip
+def test_a_file_that_cannot_be_used_is_an_error_of_use(command):
+    assert_error_of_use(understudy(*command), f"understudy {command[0]}:")
+
+
+def test_a_compiler_whose_quotation_has_no_end_is_an_error_of_use(source):
+    assert_error_of_use(understudy("cc", source, env={"CC": 'gcc "'}), "CC is 'gcc \"'")
+
+
 def test_a_missing_compiler_is_an_error_of_use(source):
     assert_error_of_use(understudy("cc", source, env={"CC": "no-such-compiler"}), "no-such-compiler", "CC")
 
@@ -113,6 +126,15 @@ def test_a_full_disk_is_an_error_of_use(command):
 def test_a_closed_output_takes_nothing():
     done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy rules mcMalloc >&-"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_closed_errors_go_nowhere():
+    def without_errors(command):
+        return subprocess.run(["sh", "-c", f"{sys.executable} -m understudy {command} 2>&-"], capture_output=True, text=True)
+
+    labelled = without_errors("ft-run --label -n 2 sh -c 'echo $UNDERSTUDY_FT_CORE'")
+    assert (labelled.returncode, sorted(labelled.stdout.splitlines())) == (0, ["[0] 0", "[1] 1"])
+    assert (refused := without_errors("bogus")).returncode == 2 and refused.stdout == ""
 
 
 def test_a_source_in_another_character_set_compiles(tmp_path):
@@ -291,6 +313,14 @@ def test_a_core_that_ends_before_it_has_begun_ends_those_that_wait_for_it(tmp_pa
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "waits at a barrier of the cores 0x07, but core 1 has ended" in done.stderr, done
     assert "has been waiting" not in done.stderr
+
+
+def test_the_end_of_a_program_is_not_the_end_of_its_core(tmp_path):
+    """Core 1 is between two programs when the others look for it, which they do every 0.1 s."""
+    program = tmp_path / "slices"
+    assert understudy("cc", paths.examples() / "ftdsp" / "cores" / "slices.c", "-o", program).returncode == 0
+    done = ft_run(3, f'{program} && if [ "$UNDERSTUDY_FT_CORE" = 1 ]; then sleep 0.4; fi && {program}')
+    assert (done.returncode, done.stderr, done.stdout.count("3 cores:")) == (0, "", 2)
 
 
 def test_a_stack_left_out_is_not_found(source, tmp_path):

@@ -216,6 +216,16 @@ def test_a_core_that_ends_before_a_barrier_ends_those_that_wait_for_it(tmp_path,
         processes[1].communicate()
 
 
+@pytest.mark.parametrize("signal, status", [(0, 1), (9, 137)])
+def test_a_core_that_ends_under_ft_run_ends_all(tmp_path, signal, status):
+    source = tmp_path / "ends.c"
+    source.write_text(ENDS)
+    start_time = time.monotonic()
+    done = native.run([sys.executable, "-m", "understudy", "ft-run", "-n", 3, build(source), signal])
+    assert done.returncode == status and "waits at a barrier of the cores 0x07, but core" in done.stderr, done
+    assert time.monotonic() - start_time < 5
+
+
 SPACES = r"""
 #include <add.h>
 #include <binarycrossentropygrad.h>

@@ -15,11 +15,12 @@ LOCKS = sorted((ROOT / "abi").glob("*.json"))
 
 def test_the_headers_are_what_the_lock_says():
     file = ROOT / "abi" / f"{__version__}.json"
-    assert file.exists(), "write it: understudy abi --write-lock"
+    assert file.exists(), "write it: understudy abi --write-lock, and install again"
     changes = surface.differences(json.loads(file.read_text()), surface.current())
     assert changes == [], (
         f"the ABI of {__version__} was another: raise the version in python/understudy/__init__.py, install, "
-        "and run `understudy abi --write-lock` (if this version was never published: delete its lock instead of raising it)"
+        "run `understudy abi --write-lock`, and install again (if this version was never published: delete its lock instead of "
+        "raising it)"
     )
     assert file.read_text() == surface.text(surface.current())
 

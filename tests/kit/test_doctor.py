@@ -1,5 +1,6 @@
 """`understudy doctor` on programs that need what is emulated, what is not, and what does not exist."""
 
+import errno
 import os
 import subprocess
 
@@ -260,6 +261,21 @@ def test_a_folder_of_sources(tmp_path):
     (report,), status = understudy_json("doctor", tmp_path)
     assert status == 0 and report["kind"] == "folder of sources"
     assert list(by_name(report)) == ["mcMalloc"]
+
+
+def test_a_folder_below_that_cannot_be_read_is_not_passed_over(tmp_path, monkeypatch):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (tmp_path / "one.c").write_text("void f(void) { mcMalloc(0, 0); }")
+    read = os.scandir
+
+    def scandir(folder):  # root may read everything
+        if os.fspath(folder) == str(closed):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(closed))
+        return read(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert_error_of_use(understudy("doctor", tmp_path), f"cannot read {closed}: Permission denied")
 
 
 def test_every_example_needs_only_what_is_there():

@@ -13,6 +13,7 @@ import pytest
 from tests import native
 from tests.kit.support import AARCH64, assert_error_of_use, change_machine, program, understudy
 from understudy import toolchain
+from understudy.__main__ import make_parser
 from understudy.errors import UsageError
 from understudy.kit import interposer, replay, table, trace
 
@@ -484,7 +485,25 @@ def test_a_program_that_is_ended_leaves_its_timeline(tmp_path, number):
     assert any(event.get("name") == "aclrtSetDevice" for event in json.loads(timeline.read_text())["traceEvents"])
 
 
+@pytest.mark.parametrize("words, timeline, program", [
+    (["./a", "x"], None, ["./a", "x"]),
+    (["-o", "t", "./a", "x"], "t", ["./a", "x"]),
+    (["./a", "-o", "t", "x"], "t", ["./a", "x"]),
+    (["./a", "--output", "t"], "t", ["./a"]),
+    (["-o", "t", "./a", "-o", "x", "y"], "t", ["./a", "-o", "x", "y"]),
+    (["--", "./a", "-o", "x"], None, ["./a", "-o", "x"]),
+    (["-o", "t", "--", "./a", "--", "y"], "t", ["./a", "--", "y"]),
+    (["./a", "--", "-o", "x"], None, ["./a", "--", "-o", "x"]),
+    (["./a", "-o"], None, ["./a", "-o"]),
+    (["./a", "x", "-o", "y"], None, ["./a", "x", "-o", "y"]),
+])  # fmt: skip
+def test_what_is_the_programs_stays_the_programs(words, timeline, program):
+    options = make_parser("trace").parse_args(["trace", *words])
+    assert trace.program_and_timeline(options.words, options.output) == (program, timeline or "trace.json")
+
+
 def test_errors_of_use(tmp_path):
+    assert_error_of_use(understudy("trace", "-o", tmp_path / "t.json"), "no program given\n")
     assert_error_of_use(understudy("trace", "no-such-program"), "program 'no-such-program' not found\n")
     (tmp_path / "empty").write_text("")
     assert_error_of_use(understudy("trace", tmp_path / "empty"), "empty' not executable\n")

@@ -91,8 +91,9 @@ def test_the_per_thread_default_stream_is_noted(source, tmp_path):
     runs(tmp_path / "program")
 
 
-def test_it_finds_the_sdk_it_is_installed_in(source, tmp_path):
-    root = tmp_path / "sdk"
+@pytest.mark.parametrize("folder", ["sdk", "a, b"])
+def test_it_finds_the_sdk_it_is_installed_in(source, tmp_path, folder):
+    root = tmp_path / folder
     (root / "mxgpu_llvm" / "bin").mkdir(parents=True)
     (root / "include").symlink_to(SDK / "include")
     (root / "lib").symlink_to(SDK / "lib")

@@ -4,6 +4,7 @@ looked at."""
 from __future__ import annotations
 
 import functools
+import os
 import pathlib
 import re
 
@@ -26,11 +27,17 @@ VENDOR_HEADER = {
 def files(path: pathlib.Path) -> list[pathlib.Path] | None:
     """The sources that a path stands for; None when it is no source and no folder."""
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        below = (pathlib.Path(folder, name) for folder, _, names in os.walk(path, onerror=_refuse) for name in names)
+        found = sorted(file for file in below if file.suffix.lower() in SUFFIXES and file.is_file())
         if not found:
             raise UsageError(f"{path} is a directory without C or C++ sources")
         return found
     return [path] if path.suffix.lower() in SUFFIXES and path.is_file() else None
+
+
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be read may hold what is missing."""
+    raise UsageError(f"cannot read {error.filename}: {error.strerror}")
 
 
 def read(file: pathlib.Path) -> str:

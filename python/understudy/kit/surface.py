@@ -14,7 +14,7 @@ import pathlib
 
 from understudy import __version__
 from understudy.errors import UsageError
-from understudy.kit import sdk
+from understudy.kit import sdk, table
 from understudy.paths import STACKS
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "abi"
@@ -157,12 +157,12 @@ def _short(value) -> str:
 
 def write_lock(folder: pathlib.Path) -> pathlib.Path:
     """Writes the lock of this version. A lock never changes: another ABI is another version."""
+    folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{__version__}.json"
     now = text(current())
     if file.exists() and file.read_text("utf-8") != now:
         first = differences(json.loads(file.read_text("utf-8")), current())[0]
-        raise UsageError(f"{file} says otherwise ({first}): raise the version in pyproject.toml and CMakeLists.txt, "
-                         f"or delete the file if {__version__} was never published")  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(now, "utf-8")
+        raise UsageError(f"{file} says otherwise ({first}): raise the version in python/understudy/__init__.py, or "
+                         f"delete the file if {__version__} was never published")  # fmt: skip
+    table.write(file, now)
     return file

@@ -18,13 +18,16 @@ from understudy.kit import interposer, table, timeline_page
 from understudy.paths import STACKS
 
 COPY = re.compile(r"Mem(cpy|set)")
+TIMELINE = "trace.json"
 FIRST_STREAM_LANE = 1_000_000  # thread numbers of streams in the trace lines of the library
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="timeline (default: trace.json)")
-    parser.add_argument("program", metavar="PROGRAM", help="program to run; -o FILE may follow it")
-    parser.add_argument("arguments", nargs="...", metavar="ARGUMENT", help="its arguments").required = False
+    parser.usage = "understudy trace [-o FILE] [--] PROGRAM [ARGUMENT ...]"
+    parser.add_argument("-o", "--output", metavar="FILE", help=f"timeline (default: {TIMELINE})")
+    # One argument: argparse would take a `--` between two of them away.
+    parser.add_argument("words", nargs="...", metavar="PROGRAM [ARGUMENT ...]",
+                        help="program to run, and its arguments; without an -o or -- before it, -o FILE may follow PROGRAM")  # fmt: skip
     parser.epilog = ("A FILE that ends with .html is a page with the timeline that needs no network; else it is JSON, which "
                      "opens in Perfetto or chrome://tracing. `understudy replay FILE N` repeats call N of the JSON.")
 
@@ -146,17 +149,27 @@ def summary(events: list[dict]) -> str:
     return table.render(rows, indent="")
 
 
+def program_and_timeline(words: list[str], output: str | None) -> tuple[list[str], str]:
+    """The program's command, and where the timeline goes. -o FILE right behind the program is ours, unless our options have
+    ended before: by an -o or a `--`."""
+    if words[:1] == ["--"]:
+        return words[1:], output or TIMELINE
+    if output is None and len(words) > 2 and words[1] in ("-o", "--output"):
+        return [words[0], *words[3:]], words[2]
+    return words, output or TIMELINE
+
+
 def run(options) -> int:
-    arguments, output = options.arguments, options.output
-    if len(arguments) >= 2 and arguments[0] in ("-o", "--output"):
-        output, arguments = arguments[1], arguments[2:]
+    program, output = program_and_timeline(options.words, options.output)
+    if not program:
+        raise UsageError("no program given")
     table.check_place(output)
-    events, damaged, status = record([options.program, *arguments])
+    events, damaged, status = record(program)
     if not events:
-        raise UsageError(f"{options.program} called no function of the stacks" + (f" and {ending(status)}" if status else ""))
+        raise UsageError(f"{program[0]} called no function of the stacks" + (f" and {ending(status)}" if status else ""))
     everything = lanes(events) + arrows(events) + events
     if output.endswith(".html"):
-        table.write(output, timeline_page.page(f"{options.program}", everything))
+        table.write(output, timeline_page.page(program[0], everything))
     else:
         table.write(output, json.dumps({"displayTimeUnit": "ms", "traceEvents": everything}))
     print(summary(events))

@@ -79,6 +79,6 @@ done
 
 set -- "$@" "-I$root/include" "-I$root/include/mcr" "-I$root/include/mcdnn" "-I$root/include/mcblas" "-I$root/include/common"
 if [ "$link" = yes ]; then
-    set -- "$@" "-L$root/lib" "-Wl,-rpath,$root/lib" -lmcruntime
+    set -- "$@" "-L$root/lib" -Xlinker -rpath -Xlinker "$root/lib" -lmcruntime # -Wl,… would split a path at its commas
 fi
 exec ${CXX:-c++} "$@"
