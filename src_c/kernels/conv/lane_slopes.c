@@ -38,9 +38,10 @@ US_ALWAYS_INLINE void add_products(const Patch *patch, int vectors, int count, c
             const Lanes of_dy = *(const Lanes *)dy, second = *(const Lanes *)(dy + (vectors - 1) * WIDTH);
 #pragma GCC unroll 9
             for (int i = 0; i < count; i++) {
-                sum[i][0] += of_dy * seen[i][at];
+                const Lanes values = all_lanes(seen[i][at]);
+                sum[i][0] = fused(of_dy, values, sum[i][0]);
                 if (vectors == 2) {
-                    sum[i][1] += second * seen[i][at];
+                    sum[i][1] = fused(second, values, sum[i][1]);
                 }
             }
         }

@@ -78,9 +78,10 @@ US_ALWAYS_INLINE void sum_rows(const Patch *patch, int apart, int vectors, int a
 #pragma GCC unroll 12
                 for (int j = 0; j < across; j++) {
                     const float *value = from[i] + at + j * apart;
-                    sum[i][j][0] += own ? weight * *(const Lanes *)value : weight * *value;
+                    const Lanes values = own ? *(const Lanes *)value : all_lanes(*value);
+                    sum[i][j][0] = fused(weight, values, sum[i][j][0]);
                     if (vectors == 2) {
-                        sum[i][j][1] += second * *value;
+                        sum[i][j][1] = fused(second, values, sum[i][j][1]);
                     }
                 }
             }

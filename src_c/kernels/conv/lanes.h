@@ -8,12 +8,39 @@
 #define UNDERSTUDY_LANES_H
 
 #include "kernels/conv/grid.h"
+#include "tensor/convert.h"
+#include "tensor/intrinsics.h"
 #include "tensor/levels.h"
+
+#include <math.h>
 
 /* Lanes of a vector; work for a few threads; steps of gathers whose input is copied as it is. */
 enum { WIDTH = REGISTER_BYTES / sizeof(float), FEW = 8, LANES_STEP = 2 };
 
 typedef float Lanes __attribute__((vector_size(REGISTER_BYTES), aligned(sizeof(float)), may_alias));
+
+/* a * b + c, rounded once: the same on every level. Where multiplications and additions wait for the same units (Intel), half
+ * the time of the two; libm's function, slow and exact, where there is no such instruction. */
+US_ALWAYS_INLINE Lanes fused(Lanes a, Lanes b, Lanes c)
+{
+#if defined(__AVX512F__)
+    return (Lanes)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (Lanes)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__aarch64__)
+    return (Lanes)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    for (int i = 0; i < WIDTH; i++) {
+        c[i] = fmaf(a[i], b[i], c[i]);
+    }
+    return c;
+#endif
+}
+
+US_ALWAYS_INLINE Lanes all_lanes(float value)
+{
+    return value - (Lanes){0};
+}
 
 /* Units share cells: a group, or WIDTH channels of depthwise filters. A piece has a set of them and a part of the positions. */
 typedef struct Plan {
