@@ -25,6 +25,8 @@ struct EventState {
     Late *late;             /* below `completed`; not of a shared event, of which others make records */
     uint64_t time;          /* nanoseconds at which `completed` ran; 0: it was dropped */
     uint64_t waits_queued, waits_passed;
+    int32_t wait_stream;    /* the latest wait: the id of its stream, and the record that it is for */
+    uint64_t wait_record;
     StreamState *stream;    /* of the latest record: held */
     uint64_t stream_ticket;
     uint64_t sources;       /* grows when those two change */

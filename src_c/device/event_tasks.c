@@ -215,6 +215,15 @@ static DeviceFault run_reset(void *argument, Explanation *why)
     return DEVICE_FAULT_NONE;
 }
 
+/* What a reset undoes: all records so far; and that for which its stream waits before, which may be made later only. With the
+ * lock held. */
+static uint64_t undone_by_reset(const EventState *event, const Stream *stream)
+{
+    const uint64_t recorded = event->words->recorded;
+    const bool waits = event->waits_queued > 0 && event->wait_stream == stream->id;
+    return waits && event->wait_record > recorded ? event->wait_record : recorded;
+}
+
 bool us_event_reset(Event *public, Stream *stream)
 {
     EventState *event = event_state(public);
@@ -223,7 +232,7 @@ bool us_event_reset(Event *public, Stream *stream)
         return false;
     }
     pthread_mutex_lock(&event->lock);
-    task->record = event->words->recorded;
+    task->record = undone_by_reset(event, stream);
     pthread_mutex_unlock(&event->lock);
     uint64_t ticket = 0;
     return us_event_task_queue(stream, (Task){.work = {"event reset", "event", 0}, .run = run_reset,

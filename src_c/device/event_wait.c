@@ -217,6 +217,8 @@ bool us_event_wait(Stream *stream, Event *public, bool block_until_recorded, int
     }
     pthread_mutex_lock(&event->lock);
     event->waits_queued++;
+    event->wait_stream = stream->id;
+    event->wait_record = record;
     pthread_mutex_unlock(&event->lock);
     task->record = record;
     task->timeout_us = timeout_us;

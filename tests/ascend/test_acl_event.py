@@ -115,6 +115,23 @@ def test_the_stream_of_a_wait_is_looked_at_before_the_record():
         ok(lib.aclrtDestroyEvent(event))
 
 
+@pytest.mark.parametrize("recorded_first", [False, True])
+def test_a_reset_undoes_the_record_that_its_stream_waits_for(recorded_first):
+    """Whether the other stream is faster or slower than who queues the wait and the reset."""
+    event = create("flag")
+    with stream() as producer, stream() as consumer:
+        for _ in range(3):
+            if recorded_first:
+                ok(lib.aclrtRecordEvent(event, producer))
+            ok(lib.aclrtStreamWaitEvent(consumer, event))
+            ok(lib.aclrtResetEvent(event, consumer))
+            if not recorded_first:
+                assert lib.aclrtSynchronizeStreamWithTimeout(consumer, 20) == 507046
+                ok(lib.aclrtRecordEvent(event, producer))
+            ok(lib.aclrtSynchronizeStreamWithTimeout(consumer, 60_000))
+    ok(lib.aclrtDestroyEvent(event))
+
+
 def test_reset_makes_an_event_as_never_recorded():
     event = create("plain")
     ok(lib.aclrtRecordEvent(event, ffi.NULL))
