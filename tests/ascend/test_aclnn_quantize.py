@@ -226,6 +226,18 @@ def test_rows_with_nan_and_infinities():
     np.testing.assert_array_equal(found, [np.nan] * 3 + [np.inf] * 2 + [np.float32(128) / 255, np.float32(254) / 255])
 
 
+def test_extents_that_no_float_holds():
+    """The formulas of DynamicQuantV2 in float64; the extent of the second row is a float."""
+    rows = rounded(np.array([[3e38, -3e38, 1e38], [1.6e38, -1.6e38, 1e38]]), "BF16").astype(np.float64)
+    y, scales, offsets = call("DynamicQuantV2", x=tensor(rows, "BF16"), smoothScalesOptional=None, groupIndexOptional=None,
+                              dstType=2, yOut=empty(rows.shape, "I8"), scaleOut=empty((2,)), offsetOut=empty((2,)))  # fmt: skip
+    scale = (rows.max(1) - rows.min(1)) / 255
+    offset = 127 - rows.max(1) / scale
+    np.testing.assert_allclose(scales, scale, rtol=2**-23)
+    np.testing.assert_allclose(offsets, offset, atol=127 * 2**-22)
+    np.testing.assert_array_equal(y, np.rint(rows / scale[:, None] + offset[:, None]))
+
+
 @pytest.mark.parametrize("kind", ["F16", "BF16"])
 def test_quantize_rows_of_groups(kind):
     """Groups of rows, empty ones among them; ends that fall back or pass the last row are held; rows behind them give 0."""

@@ -25,7 +25,8 @@ typedef struct FortranCall {
     int8_t count;
     /* the argument that is the factor of the vector `output`, or -1: by 0 it is cleared, not multiplied */
     int8_t beta;
-    int8_t output;  /* a view of rank 1 */
+    int8_t output;  /* a view */
+    bool hermitian; /* the output is, and the function does not know: the imaginary parts of its diagonal are 0 before and after */
     FortranArgument arguments[FORTRAN_ARGUMENT_LIMIT];
     double scalars[FORTRAN_SCALAR_LIMIT][2]; /* as the function reads them: float, double, or a pair of either */
 } FortranCall;

@@ -293,6 +293,13 @@ void us_round_row(const QuantizedRows *rows, int64_t row, int64_t length, float 
     store_row(rows, row, length, x);
 }
 
+/* The difference of two large numbers is no float. */
+static float extent_step(float lowest, float highest, float steps)
+{
+    const float extent = highest - lowest;
+    return isfinite(extent) ? extent / steps : (float)(((double)highest - (double)lowest) / (double)steps);
+}
+
 void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, float *x)
 {
     const bool shifts = !us_view_is_absent(&rows->offset);
@@ -301,7 +308,7 @@ void us_quantize_row(const QuantizedRows *rows, int64_t row, int64_t length, flo
     if (shifts && length > 0) {
         find_range(x, length, &lowest, &highest);
     }
-    float scale = shifts ? (highest - lowest) / (2 * limit + 1)
+    float scale = shifts ? extent_step(lowest, highest, 2 * limit + 1)
                          : largest_magnitude(x, length) / (clip > 0 ? limit / clip : limit);
     scale = most > 0 && scale > most ? most : scale;
     const float offset = !shifts || scale == 0 ? 0 : limit - highest / scale;

@@ -91,6 +91,7 @@ static void add_array(BlasCall *call, FortranCall *fortran, const Argument *arra
     fortran->arguments[fortran->count++] = (FortranArgument){FORTRAN_VIEW, (int8_t)call->launch.view_count, 0};
     if (array->written) {
         fortran->output = (int8_t)call->launch.view_count;
+        fortran->hermitian = array->hermitian;
     }
     us_launch_access(&call->launch, array->name, &view, array->written ? VIEW_READ_WRITE : VIEW_READ);
     if (array->kind != ARGUMENT_PACKED) {

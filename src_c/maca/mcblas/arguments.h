@@ -27,6 +27,7 @@ typedef struct Argument {
     int64_t rows, columns; /* of a matrix; vectors and packed triangles have so many rows */
     DType dtype;         /* of a scalar that is not of the function's type */
     bool written;
+    bool hermitian; /* a written matrix of which the routine does not know it */
 } Argument;
 
 #define SIZE(x) {.kind = ARGUMENT_SIZE, .name = #x, .value = x}
@@ -39,6 +40,9 @@ typedef struct Argument {
 #define SCALAR_OF(x, type) {.kind = ARGUMENT_SCALAR, .name = #x, .pointer = x, .dtype = type}
 #define MATRIX(x, ld, r, c) \
     {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = r, .columns = c}
+#define HERMITIAN_WRITTEN(x, ld, n) \
+    {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = n, .columns = n, \
+     .written = true, .hermitian = true}
 #define MATRIX_WRITTEN(x, ld, r, c) \
     {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = r, .columns = c, \
      .written = true}

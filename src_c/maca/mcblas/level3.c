@@ -7,7 +7,7 @@ enum { NO_OPERATION = -1 };
 
 /* Products that give one triangle of C. Complex ones with a conjugate transpose know no plain one, and the others no
  * conjugate one: `refused`. */
-static BlasCall blas_begin_rank_update(const char *function, mcblasHandle_t handle, const char *routine, DType dtype,
+static mcblasStatus_t blas_rank_update(const char *function, mcblasHandle_t handle, const char *routine, DType dtype,
                                        mcblasOperation_t trans, int refused, int count, const Argument *arguments)
 {
     BlasCall call = blas_begin(function, handle);
@@ -15,36 +15,7 @@ static BlasCall blas_begin_rank_update(const char *function, mcblasHandle_t hand
     us_require(&call.call, (int)trans != refused, "trans", "form", MCBLAS_STATUS_INVALID_VALUE,
                "trans is %d, which this function does not know", (int)trans);
     blas_call_within(&call, routine, dtype, count, arguments);
-    return call;
-}
-
-static mcblasStatus_t blas_rank_update(const char *function, mcblasHandle_t handle, const char *routine, DType dtype,
-                                       mcblasOperation_t trans, int refused, int count, const Argument *arguments)
-{
-    BlasCall call = blas_begin_rank_update(function, handle, routine, dtype, trans, refused, count, arguments);
     return blas_end(&call);
-}
-
-static KernelStatus clear(const View *views, const void *attributes)
-{
-    (void)attributes;
-    us_elements_clear(views[0].data, views[0].dtype, views[0].strides[0], views[0].shape[0]);
-    return KERNEL_OK;
-}
-
-/* The diagonal of a Hermitian matrix is real: what its imaginary parts hold counts as 0, and 0 is written (mcblas 6). The
- * routine of one triangle of a general product does not know that. */
-static void blas_clear_imaginary_diagonal(BlasCall *call, DType real, int n, void *C, int ldc)
-{
-    if (!blas_ok(call) || n == 0) {
-        return;
-    }
-    BlasCall after = *call;
-    View parts = blas_vector((char *)C + us_dtype_size(real), real, n, 2 * ((int64_t)ldc + 1));
-    us_launch_begin(&after.launch, call->call.function);
-    us_launch_access(&after.launch, "C", &parts, VIEW_WRITE);
-    blas_submit(&after, clear, NULL, 0, false);
-    call->call = after.call;
 }
 
 /* C = B, then C = alpha * op(A) C; with alpha 0 neither A nor B is read. */
