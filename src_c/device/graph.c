@@ -83,7 +83,8 @@ static void end_graph(void *argument)
     free(graph->branches);
     free(graph->public.vendor);
     pthread_mutex_destroy(&graph->lock);
-    pthread_mutex_destroy(&graph->running);
+    pthread_mutex_destroy(&graph->line_lock);
+    pthread_cond_destroy(&graph->line_moved);
     free(graph);
 }
 
@@ -132,7 +133,8 @@ Graph *us_graph_create(Device *device, bool from_capture)
     graph->public.id = atomic_fetch_add(&next_id, 1);
     atomic_init(&graph->references, 1);
     pthread_mutex_init(&graph->lock, NULL);
-    pthread_mutex_init(&graph->running, NULL);
+    pthread_mutex_init(&graph->line_lock, NULL);
+    us_condition_init(&graph->line_moved);
     graph->public.handle = us_handle_create(HANDLE_GRAPH, graph);
     if (graph->public.handle == NULL) {
         end_graph(graph);
@@ -504,11 +506,7 @@ bool us_graph_is_recording(const Graph *public)
 
 bool us_graph_is_running(const Graph *public)
 {
-    GraphState *graph = graph_state(public);
-    pthread_mutex_lock(&graph->lock);
-    bool running = graph->launches != NULL;
-    pthread_mutex_unlock(&graph->lock);
-    return running;
+    return atomic_load(&graph_state(public)->launches) != NULL;
 }
 
 Graph *us_graph_parent(const Graph *public)

@@ -80,8 +80,10 @@ typedef struct Initial {
 struct GraphState {
     Graph public;
     References references; /* the handle, runs, the recording, groups */
-    pthread_mutex_t lock;    /* everything below */
-    pthread_mutex_t running; /* held by a run */
+    pthread_mutex_t line_lock; /* `launches`; nothing else is locked meanwhile */
+    pthread_cond_t line_moved;
+    _Atomic(struct GraphLaunch *) launches; /* queued and not over, in the order of the launches: the first may run */
+    pthread_mutex_t lock; /* everything below */
     Branch *branches;
     size_t branch_count;
     uint32_t step_count;
@@ -90,8 +92,6 @@ struct GraphState {
     bool runs_program; /* a step is the program's own code */
     bool may_block;    /* a step waits for the world outside */
     bool compared;     /* its branches, for the check race */
-    struct GraphLaunch *launches;       /* that are not over, from the first */
-    struct GraphLaunch *running_launch; /* NULL: none */
     struct Moment *over;     /* for the checks: when the latest launch is over; the next one comes after it */
     Initial *initials;
     size_t initial_count;

@@ -11,7 +11,9 @@
 typedef struct GraphLaunch {
     GraphState *graph; /* held */
     StreamState *stream;
-    struct GraphLaunch *next; /* in the graph's list: a later one */
+    struct GraphLaunch *next; /* in the graph's line: a later one */
+    bool is_in_line;          /* false: not queued, or a step of another graph, which runs within that one's launches */
+    uint64_t ticket;          /* of its task, once it is in line */
     _Atomic bool aborted;
     Moment *moment; /* for the checks: what it waits for, or when it is over */
     uint64_t records[];
@@ -34,7 +36,7 @@ typedef struct Run {
 
 typedef enum Progress { PROGRESS_MADE, PROGRESS_NONE, PROGRESS_OVER } Progress;
 
-static DeviceFault run_once(GraphState *graph, GraphLaunch *launch, Explanation *why);
+static DeviceFault run_once(GraphState *graph, const GraphLaunch *launch, Explanation *why);
 
 /* ---- numbers in device memory ------------------------------------------------------------------------------------ */
 
@@ -294,15 +296,8 @@ static void set_initials(Run *run)
     }
 }
 
-static void set_running(GraphState *graph, GraphLaunch *launch)
-{
-    pthread_mutex_lock(&graph->lock);
-    graph->running_launch = launch;
-    pthread_mutex_unlock(&graph->lock);
-}
-
 /* As that launch, or, without one, as a part of another graph. */
-static DeviceFault run_once(GraphState *graph, GraphLaunch *launch, Explanation *why)
+static DeviceFault run_once(GraphState *graph, const GraphLaunch *launch, Explanation *why)
 {
     enum { FEW = 8 };
     Cursor few[FEW];
@@ -315,66 +310,139 @@ static DeviceFault run_once(GraphState *graph, GraphLaunch *launch, Explanation 
         cursors[b] = (Cursor){.active = !graph->branches[b].dormant};
     }
     Run run = {.graph = graph, .records = launch != NULL ? launch->records : NULL, .cursors = cursors, .why = why};
-    pthread_mutex_lock(&graph->running);
-    set_running(graph, launch);
     set_initials(&run);
     run_branches(&run);
-    set_running(graph, NULL);
-    pthread_mutex_unlock(&graph->running);
     if (cursors != few) {
         free(cursors);
     }
     return run.fault;
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------- */
+/* ---- the line of launches: one graph's launches run one after the other, in the order of the launches ---------------- */
 
-static DeviceFault run_launch(void *argument, Explanation *why)
+static void wake_line(void *argument)
+{
+    GraphState *graph = argument;
+    pthread_mutex_lock(&graph->line_lock);
+    pthread_cond_broadcast(&graph->line_moved);
+    pthread_mutex_unlock(&graph->line_lock);
+}
+
+/* While the stream is locked: so no launch is ahead of another one in the line and behind it in a stream. */
+static void enter_line(void *argument, uint64_t ticket)
 {
     GraphLaunch *launch = argument;
-    us_task_gives_up_with(&launch->aborted);
-    DeviceFault fault = run_once(launch->graph, launch, why);
-    us_task_gives_up_with(NULL);
-    return fault;
+    GraphState *graph = launch->graph;
+    launch->is_in_line = true;
+    launch->ticket = ticket;
+    pthread_mutex_lock(&graph->line_lock);
+    GraphLaunch *last = atomic_load(&graph->launches);
+    while (last != NULL && last->next != NULL) {
+        last = last->next;
+    }
+    if (last == NULL) {
+        atomic_store(&graph->launches, launch);
+    } else {
+        last->next = launch;
+    }
+    pthread_mutex_unlock(&graph->line_lock);
+}
+
+static void leave_line(const GraphLaunch *launch)
+{
+    GraphState *graph = launch->graph;
+    pthread_mutex_lock(&graph->line_lock);
+    GraphLaunch *before = atomic_load(&graph->launches);
+    if (before == launch) {
+        atomic_store(&graph->launches, launch->next);
+    } else {
+        while (before->next != launch) {
+            before = before->next;
+        }
+        before->next = launch->next;
+    }
+    pthread_cond_broadcast(&graph->line_moved);
+    pthread_mutex_unlock(&graph->line_lock);
+}
+
+/* Once true it stays so until the launch is over. */
+static bool has_turn(const GraphLaunch *launch)
+{
+    return !launch->is_in_line || atomic_load(&launch->graph->launches) == launch;
+}
+
+/* With the line's lock held, which is released meanwhile. Nobody may wait for the stream of the first (deferred mode). */
+static void allow_first(GraphState *graph)
+{
+    const GraphLaunch *first = atomic_load(&graph->launches);
+    StreamState *stream = us_stream_hold(first->stream) ? first->stream : NULL; /* NULL: it drops what it has */
+    const uint64_t ticket = first->ticket;
+    pthread_mutex_unlock(&graph->line_lock);
+    if (stream != NULL) {
+        us_stream_allow(stream, ticket);
+        us_stream_let_go(stream);
+    }
+    pthread_mutex_lock(&graph->line_lock);
+}
+
+/* False: the task gives up before its turn. */
+static bool wait_for_turn(const GraphLaunch *launch)
+{
+    GraphState *graph = launch->graph;
+    us_task_sleeps(wake_line, graph);
+    const GraphLaunch *allowed = NULL;
+    pthread_mutex_lock(&graph->line_lock);
+    while (!has_turn(launch) && !us_task_gives_up()) {
+        const GraphLaunch *first = atomic_load(&graph->launches);
+        if (first != allowed) {
+            allowed = first;
+            allow_first(graph);
+        } else {
+            pthread_cond_wait(&graph->line_moved, &graph->line_lock);
+        }
+    }
+    pthread_mutex_unlock(&graph->line_lock);
+    us_task_sleeps(NULL, NULL);
+    return has_turn(launch);
 }
 
 /* The run that goes on; or the first that is queued, which a card would have begun. */
 void us_graph_abort(Graph *public)
 {
     GraphState *graph = graph_state(public);
-    pthread_mutex_lock(&graph->lock);
-    GraphLaunch *launch = graph->running_launch != NULL ? graph->running_launch : graph->launches;
+    StreamState *stream = NULL;
+    pthread_mutex_lock(&graph->line_lock);
+    GraphLaunch *launch = atomic_load(&graph->launches);
     if (launch != NULL) {
         atomic_store(&launch->aborted, true);
-        us_stream_rouse(launch->stream);
+        stream = us_stream_hold(launch->stream) ? launch->stream : NULL;
     }
-    pthread_mutex_unlock(&graph->lock);
+    pthread_mutex_unlock(&graph->line_lock);
+    if (stream != NULL) { /* without the lock, which the task takes when it wakes */
+        us_stream_rouse(stream);
+        us_stream_let_go(stream);
+    }
 }
 
-/* With the graph's lock held. */
-static void add_launch(GraphLaunch *launch)
-{
-    GraphLaunch **end = &launch->graph->launches;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = launch;
-}
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-/* With the graph's lock held. */
-static void remove_launch(const GraphLaunch *launch)
+static DeviceFault run_launch(void *argument, Explanation *why)
 {
-    GraphLaunch **place = &launch->graph->launches;
-    while (*place != launch) {
-        place = &(*place)->next;
+    const GraphLaunch *launch = argument;
+    if (!launch->is_in_line) {
+        return run_once(launch->graph, launch, why);
     }
-    *place = launch->next;
+    us_task_gives_up_with(&launch->aborted);
+    DeviceFault fault = has_turn(launch) || wait_for_turn(launch) ? run_once(launch->graph, launch, why)
+                                                                  : DEVICE_FAULT_NONE;
+    us_task_gives_up_with(NULL);
+    return fault;
 }
 
 static bool launch_is_ready(void *argument)
 {
     const GraphLaunch *launch = argument;
-    return !launch->graph->may_block;
+    return !launch->graph->may_block && has_turn(launch);
 }
 
 typedef void VisitExternal(GraphLaunch *launch, Step *step, uint64_t number);
@@ -422,8 +490,10 @@ static void release_launch(void *argument)
     GraphLaunch *launch = argument;
     pthread_mutex_lock(&launch->graph->lock);
     each_external(launch, give_up_record, 0);
-    remove_launch(launch);
     pthread_mutex_unlock(&launch->graph->lock);
+    if (launch->is_in_line) {
+        leave_line(launch);
+    }
     us_graph_let_go(launch->graph);
     free(launch);
 }
@@ -501,7 +571,6 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     }
     *launch = (GraphLaunch){.graph = graph, .stream = stream_state(stream)};
     pthread_mutex_lock(&graph->lock);
-    add_launch(launch);
     launch->moment = us_order_hold(graph->over);
     if ((us_checks() & CHECK_RACE) != 0 && !graph->compared) {
         graph->compared = true;
@@ -517,7 +586,8 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     Use *uses = collect_uses(graph, &use_count);
     pthread_mutex_unlock(&graph->lock);
     Task task = {.work = {name, "graph", 0}, .run = run_launch, .ready = launch_is_ready, .release = release_launch,
-                 .argument = launch, .anywhere = !graph->runs_program, .uses = uses, .use_count = use_count};
+                 .queued = enter_line, .argument = launch, .anywhere = !graph->runs_program, .uses = uses,
+                 .use_count = use_count};
     Moment *after = launch->moment, *over = NULL;
     task.after = after;
     task.over = &over;

@@ -210,6 +210,46 @@ def test_aborting_a_device_drops_all_its_work_and_tells():
     assert seen == [(0, 0, 5000, 7), (0, 1, 5000, 7)]
 
 
+# Held-back work begins when somebody waits for it: the host function tells that the wait has begun.
+ABORTED_WAITS = """
+import threading
+from understudy.ascend import ffi, lib
+from tests.conformance.ascend.acl_support import device, memory, ok
+from tests.ascend.test_acl_stream import stream
+
+waits = threading.Event()
+
+@ffi.callback("void(void *)")
+def begun(_):
+    waits.set()
+
+with device(), memory() as block, stream() as made:
+    ok(lib.aclrtMemset(block, 64, 0, 64))
+    host = ffi.new("char[64]")
+    for wait in (lambda: lib.aclrtSynchronizeStream(made), lambda: lib.aclrtSynchronizeStreamWithTimeout(made, 60000),
+                 lambda: lib.aclrtMemcpyAsync(host, 64, block, 64, 2, made)):
+        waits.clear()
+        ok(lib.aclrtLaunchHostFunc(made, begun, ffi.NULL))
+        ok(lib.aclrtValueWait(block, 9, 1, made))
+        found = []
+        def run():
+            ok(lib.aclrtSetDevice(0))
+            found.append(wait())
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert waits.wait(60)
+        ok(lib.aclrtDeviceTaskAbort(0, 0))
+        thread.join()
+        assert found == [107022], found
+        ok(lib.aclrtSynchronizeStream(made))
+print("told")
+"""
+
+
+def test_a_wait_that_an_abort_ends_says_so():
+    assert run_python(ABORTED_WAITS, {"UNDERSTUDY_STREAM": "deferred"}).split() == ["told"]
+
+
 def test_stopping_a_stream_ends_its_wait_and_keeps_its_queue():
     with stream() as made, memory() as block, gate() as closed:
         ok(lib.aclrtMemset(block, 64, 1, 64))

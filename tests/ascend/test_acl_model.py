@@ -442,9 +442,72 @@ assert lib.aclrtMemcpy(number, 8, ffi.new("uint64_t *", 1), 8, 1) == 107000
 print("ended")
 """
 
+# Runs of one model come one after the other, in the order of the launches, whatever their streams have before them. A run
+# that waits for its turn can be stopped like any other.
+LINE = """
+LONG_MS, SHORT_MS, TIMED_OUT, NOT_READY = 60_000, 20, 507046, 1
+number = new(lib.aclrtMalloc, "void *", 64, 0)
+def write(value):
+    ok(lib.aclrtMemcpy(number, 8, ffi.new("uint64_t *", value), 8, 1))
+def wait_for(value, on):
+    ok(lib.aclrtValueWait(number, value, 1, on))
+s, t, u = stream(), stream(), stream()
+a, b, c = Array(1), Array(2), Array(1)
+begin(s)
+mul(c, b, c, s)
+model = end(s)
+write(0)
+wait_for(1, s)
+for on in s, t:
+    ok(lib.aclmdlRIExecuteAsync(model, on))
+assert lib.aclrtSynchronizeStreamWithTimeout(t, SHORT_MS) == TIMED_OUT  # behind the run in s
+add(c, a, c, u)
+ok(lib.aclrtSynchronizeStream(u))
+assert c.get() == 2
+write(1)
+ok(lib.aclrtSynchronizeStreamWithTimeout(t, LONG_MS))
+assert c.get() == 8
+ok(lib.aclrtSynchronizeStream(s))
+# A run that its stream drops keeps nobody waiting.
+write(0)
+wait_for(1, s)
+for on in s, t:
+    ok(lib.aclmdlRIExecuteAsync(model, on))
+ok(lib.aclrtDestroyStreamForce(s))
+ok(lib.aclrtSynchronizeStreamWithTimeout(t, LONG_MS))
+assert c.get() == 16
+
+bound, first = stream(True), stream()
+built = new(lib.aclmdlRIBuildBegin, "aclmdlRI", 0)
+ok(lib.aclmdlRIBindStream(built, bound, 0))
+wait_for(9, bound)
+mul(c, b, c, bound)
+ok(lib.aclmdlRIBuildEnd(built, ffi.NULL))
+status = ffi.new("aclrtStreamStatus *")
+def first_waits():
+    ok(lib.aclrtStreamQuery(first, status))
+    return status[0] == NOT_READY
+ok(lib.aclmdlRIExecuteAsync(built, first))
+assert lib.aclmdlRIExecute(built, SHORT_MS) == TIMED_OUT and first_waits()
+def stop(on):
+    ok(lib.aclrtStreamStop(on))
+    ok(lib.aclrtSynchronizeStreamWithTimeout(on, LONG_MS))
+for end_run in stop, lib.aclrtStreamAbort, lib.aclrtDestroyStreamForce:
+    behind = stream()
+    ok(lib.aclmdlRIExecuteAsync(built, behind))
+    assert lib.aclrtSynchronizeStreamWithTimeout(behind, SHORT_MS) == TIMED_OUT
+    ok(end_run(behind) or 0)
+    assert first_waits()
+ok(lib.aclmdlRIExecuteAsync(built, t))
+write(9)
+ok(lib.aclrtSynchronizeStreamWithTimeout(t, LONG_MS))
+assert c.get() == 64  # the first run and the last one
+print("line")
+"""
+
 
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
 @pytest.mark.parametrize("program, word", [(CAPTURE, "captured"), (EXTERNAL, "external"), (BUILT, "built"),
-                                           (ENDED, "ended")])
+                                           (ENDED, "ended"), (LINE, "line")])
 def test_replay(program, word, mode):
     assert run_python(BEGIN + program, {"UNDERSTUDY_STREAM": mode}).split() == [word]

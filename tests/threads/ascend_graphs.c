@@ -1,4 +1,4 @@
-/* Many threads capture, launch and destroy models at once; one model and its event are everybody's. Prints "ok". */
+/* Many threads capture, launch and destroy models at once; one model, its event and a stream are everybody's. Prints "ok". */
 #include "../check.h"
 
 #include <acl/acl.h>
@@ -13,6 +13,7 @@ enum { THREADS = 4, ROUNDS = 12, BYTES = 256 };
 static aclmdlRI shared_model;
 static void *shared_bytes;
 static aclrtEvent released; /* recorded by every shared run */
+static aclrtStream shared_stream;
 static _Atomic int notes;
 
 static void note(void *argument)
@@ -62,6 +63,7 @@ static void *work(void *argument)
         for (int run = 0; run < 3; run++) {
             CHECK(aclmdlRIExecuteAsync(model, run % 2 == 0 ? first : second) == 0);
             CHECK(aclmdlRIExecuteAsync(shared_model, second) == 0);
+            CHECK(aclmdlRIExecuteAsync(shared_model, shared_stream) == 0);
             CHECK(aclrtStreamWaitEvent(first, released) == 0);
         }
         CHECK(aclrtSynchronizeStream(first) == 0 && aclrtSynchronizeStream(second) == 0);
@@ -88,7 +90,8 @@ int main(void)
 {
     pthread_t threads[THREADS];
     aclrtStream stream;
-    CHECK(aclInit(NULL) == 0 && aclrtSetDevice(0) == 0 && aclrtCreateStream(&stream) == 0);
+    CHECK(aclInit(NULL) == 0 && aclrtSetDevice(0) == 0);
+    CHECK(aclrtCreateStream(&stream) == 0 && aclrtCreateStream(&shared_stream) == 0);
     CHECK(aclrtCreateEventExWithFlag(&released, ACL_EVENT_SYNC) == 0);
     shared_bytes = allocate();
     CHECK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) == 0);
@@ -104,6 +107,7 @@ int main(void)
         pthread_join(threads[i], NULL);
     }
     CHECK(notes == THREADS * ROUNDS * 3);
+    CHECK(aclrtSynchronizeStream(shared_stream) == 0);
     CHECK(aclmdlRIDestroy(shared_model) == 0 && aclrtFree(shared_bytes) == 0);
     puts("ok");
     return 0;

@@ -35,6 +35,7 @@ aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout)
         atomic_fetch_add(&runtime->aborts[deviceId], 1);
         tell_abort(runtime, deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout);
         bool over = us_device_abort(device, timeout == 0 ? -1 : (int64_t)timeout * 1000);
+        atomic_fetch_add(&runtime->past_aborts[deviceId], 1); /* before the call is over: waits look at that first */
         atomic_fetch_sub(&runtime->aborts[deviceId], 1);
         tell_abort(runtime, deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
         us_require(&call, over, "timeout", "expired", ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,

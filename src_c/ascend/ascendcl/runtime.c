@@ -208,6 +208,19 @@ static void require_no_abort(Call *call, const Device *device)
                (int)device->ordinal);
 }
 
+uint32_t acl_past_aborts(const Device *device)
+{
+    const Runtime *runtime = acl_runtime();
+    return runtime != NULL ? atomic_load(&runtime->past_aborts[device->ordinal]) : 0;
+}
+
+void acl_require_no_abort_since(Call *call, const Device *device, uint32_t past_aborts)
+{
+    require_no_abort(call, device);
+    us_require(call, acl_past_aborts(device) == past_aborts, "device", "aborting", ACL_ERROR_RT_DEVICE_TASK_ABORT,
+               "aclrtDeviceTaskAbort has stopped the work of device %d during the wait", (int)device->ordinal);
+}
+
 Stream *acl_require_work_stream(Call *call, aclrtStream handle)
 {
     Context *context = acl_require_context(call, "context", "none");

@@ -35,6 +35,7 @@ typedef struct Runtime {
     pthread_key_t stream_of_limits;                /* per thread: handle of the stream whose core limits it uses */
     _Atomic size_t device_limits[2];               /* device_limits.c; 0: never set */
     _Atomic int32_t aborts[DEVICE_LIMIT];          /* calls of aclrtDeviceTaskAbort that go on */
+    _Atomic uint32_t past_aborts[DEVICE_LIMIT];    /* that have stopped the work */
     _Atomic(aclrtExceptionInfoCallback) exception_callback;
     CallbackLists *callbacks;
     pthread_mutex_t snapshot_lock; /* the two below (snapshot.c) */
@@ -97,6 +98,10 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
 /* The stream that gets work, or a refusal: rules context/none, stream/dead, stream/implicit (the default stream of a context
  * with a capture), device/aborting. */
 Stream *acl_require_work_stream(Call *call, aclrtStream handle);
+
+/* For calls that wait: what was given before the wait, and whether an abort came meanwhile (rule device/aborting). */
+uint32_t acl_past_aborts(const Device *device);
+void acl_require_no_abort_since(Call *call, const Device *device, uint32_t past_aborts);
 
 /* The same, of the thread's own context: rule stream/context. */
 Stream *acl_require_own_work_stream(Call *call, aclrtStream handle);

@@ -101,6 +101,7 @@ static void synchronize_stream(Call *call, aclrtStream stream, int64_t timeout_u
     if (call->status != 0 || has_nothing_to_wait_for(found)) {
         return;
     }
+    const uint32_t past_aborts = acl_past_aborts(found->context->device);
     WaitStatus status = us_stream_synchronize(found, timeout_us);
     us_require(call, status != WAIT_TIMEOUT, "timeout", "expired", ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
                "stream %d still has work to do after %lld ms", (int)found->id, (long long)(timeout_us / 1000));
@@ -114,6 +115,9 @@ static void synchronize_stream(Call *call, aclrtStream stream, int64_t timeout_u
     }
     us_require(call, !was_aborted(found), "stream", "aborted", ACL_ERROR_RT_STREAM_ABORT,
                "aclrtStreamAbort has dropped work of stream %d", (int)found->id);
+    if (call->status == 0) {
+        acl_require_no_abort_since(call, found->context->device, past_aborts);
+    }
 }
 
 aclError aclrtSynchronizeStream(aclrtStream stream)
