@@ -129,8 +129,12 @@ bool maca_stream_enter(Stream *stream)
     if (!is_blocking(stream) || load(&stream->vendor_state[STREAM_SEEN_WORK]) == work) {
         return true;
     }
+    if (!us_stream_wait_stream(stream, stream->context->default_stream)) {
+        return false;
+    }
+    /* Only now: another thread that finds the number goes on at once. One that comes before waits once more. */
     store(&stream->vendor_state[STREAM_SEEN_WORK], work);
-    return us_stream_wait_stream(stream, stream->context->default_stream);
+    return true;
 }
 
 void maca_stream_leave(Stream *stream)
