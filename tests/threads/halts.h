@@ -4,6 +4,8 @@
 #ifndef UNDERSTUDY_TEST_HALTS_H
 #define UNDERSTUDY_TEST_HALTS_H
 
+#include "../check.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,7 +1,5 @@
 /* Two threads give work to one blocking stream while the default stream has some: none of it runs before that (maca-runtime
  * 5.1). Prints "ok". */
-#include "../check.h"
-
 #include "halts.h"
 
 #include <mc_runtime.h>

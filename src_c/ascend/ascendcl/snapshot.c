@@ -201,10 +201,11 @@ aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCa
     Call call = us_call_begin("aclrtSnapShotCallbackRegister");
     Runtime *runtime = require_callback(&call, stage, callback);
     const Callback entry = {.type = (int32_t)stage, .function = (AnyFunction *)callback, .arguments = args};
-    us_require(&call, !callbacks_have(runtime, CALLBACK_SNAPSHOT, &entry), "callback", "registered",
-               ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED, "the callback is registered for stage %d already", (int)stage);
-    us_require(&call, callbacks_add(runtime, CALLBACK_SNAPSHOT, &entry), "callback", "limit",
-               ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED, "there are %d callbacks already", (int)CALLBACK_LIMIT);
+    CallbackAdded added = call.status == 0 ? callbacks_add_new(runtime, CALLBACK_SNAPSHOT, &entry) : CALLBACK_IS_NEW;
+    us_require(&call, added != CALLBACK_IS_THERE, "callback", "registered", ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED,
+               "the callback is registered for stage %d already", (int)stage);
+    us_require(&call, added != CALLBACKS_ARE_FULL, "callback", "limit", ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED,
+               "there are %d callbacks already", (int)CALLBACK_LIMIT);
     return acl_end(&call);
 }
 
@@ -213,10 +214,8 @@ aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage, aclrtSnapShot
     Call call = us_call_begin("aclrtSnapShotCallbackUnregister");
     Runtime *runtime = require_callback(&call, stage, callback);
     const Callback entry = {.type = (int32_t)stage, .function = (AnyFunction *)callback};
-    us_require(&call, callbacks_have(runtime, CALLBACK_SNAPSHOT, &entry), "callback", "unknown",
-               ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED, "the callback is not registered for stage %d", (int)stage);
-    if (call.status == 0) {
-        callbacks_remove(runtime, CALLBACK_SNAPSHOT, &entry);
-    }
+    bool removed = call.status == 0 && callbacks_remove(runtime, CALLBACK_SNAPSHOT, &entry);
+    us_require(&call, removed, "callback", "unknown", ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED,
+               "the callback is not registered for stage %d", (int)stage);
     return acl_end(&call);
 }
