@@ -107,10 +107,18 @@ static bool come_to_rest(Platform *platform)
     return rests;
 }
 
-/* Other threads' calls of this vendor; but work that is queued goes on, and any thread may undo the lock. */
+/* A thread of the program lets queued callbacks run with these. */
+static bool serves(const char *function)
+{
+    return strcmp(function, "aclrtProcessReport") == 0 || strcmp(function, "aclrtProcessHostFunc") == 0;
+}
+
+/* Other threads' calls of this vendor; but work that is queued goes on, so do the callbacks of a call that has begun, and any
+ * thread may undo the lock. */
 static bool waits(const char *function)
 {
-    return strncmp(function, "acl", 3) == 0 && strncmp(function, "aclrtSnapShot", 13) != 0 && !us_thread_runs_task();
+    return strncmp(function, "acl", 3) == 0 && strncmp(function, "aclrtSnapShot", 13) != 0 && !serves(function) &&
+           !us_thread_runs_task() && !us_grace_is_nested();
 }
 
 aclError aclrtSnapShotProcessLock(int pid, void *reserve)
