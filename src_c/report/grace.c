@@ -103,6 +103,11 @@ void us_grace_leave(void)
     }
 }
 
+bool us_grace_is_nested(void)
+{
+    return depth > 1;
+}
+
 static bool others_are_in_calls(void)
 {
     bool found = false;

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 
 import pytest
 from understudy.ascend import ffi, lib
@@ -121,6 +122,38 @@ def test_host_functions_that_call_the_runtime_come_to_their_end():
         ok(lib.aclrtLaunchHostFunc(queue, call, NULL))
         with locked():
             assert seen == [0, 0]
+
+
+def test_callbacks_on_a_thread_of_the_program_come_to_their_end():
+    seen, stopping = [], threading.Event()
+
+    def serve():
+        while not stopping.is_set():
+            lib.aclrtProcessReport(20)
+
+    @ffi.callback("void(void *)")
+    def take_time(_):
+        time.sleep(0.05)  # the process is being locked
+
+    @ffi.callback("void(void *)")
+    def call(_):
+        seen.append(lib.aclrtGetDeviceCount(ffi.new("uint32_t *")))
+
+    thread = threading.Thread(target=serve)
+    with contextlib.ExitStack() as stack:
+        busy, served = (Scene(stack).stream() for _ in range(2))
+        event = Scene(stack).event()
+        thread.start()
+        ok(lib.aclrtSubscribeReport(thread.ident, served))
+        ok(lib.aclrtLaunchHostFunc(busy, take_time, NULL))
+        ok(lib.aclrtRecordEvent(event, busy))
+        ok(lib.aclrtStreamWaitEvent(served, event))
+        ok(lib.aclrtLaunchCallback(call, NULL, lib.ACL_CALLBACK_BLOCK, served))
+        with locked():
+            assert seen == [0]
+        stopping.set()
+        thread.join()
+        ok(lib.aclrtUnSubscribeReport(thread.ident, served))
 
 
 def test_callbacks_at_every_stage_and_what_they_may_not_do():

@@ -283,6 +283,39 @@ def test_destroying_a_stream_lets_its_work_finish():
     assert first_byte(a) == 9
 
 
+def check_that_the_default_stream_waits_for(end, own):
+    """While another thread, which gives work to a stream, is at the stream's end."""
+    a, b, work_is_there = rt.device_memory(), rt.device_memory(), threading.Event()
+    gates = []
+
+    def work():
+        gates.append(rt.Gate(own))
+        fill(a, 7, own)
+        work_is_there.set()
+        end()
+
+    rt.ok(lib.mcMemset(a, 0, 256))
+    threading.Thread(target=work).start()
+    work_is_there.wait()
+    time.sleep(0.02)  # the thread gets to the end
+    copy(b, a, NULL)
+    time.sleep(0.02)  # a copy that does not wait would run now
+    gates[0].open()
+    rt.ok(lib.mcStreamSynchronize(NULL))
+    assert first_byte(b) == 7
+
+
+@rt.needs_a_gate
+def test_the_default_stream_waits_for_a_stream_that_another_thread_destroys():
+    own = rt.stream(BLOCKING)
+    check_that_the_default_stream_waits_for(lambda: rt.ok(lib.mcStreamDestroy(own)), own)
+
+
+@rt.needs_a_gate
+def test_the_default_stream_waits_for_the_stream_of_a_thread_that_ends():
+    check_that_the_default_stream_waits_for(lambda: None, rt.PER_THREAD)
+
+
 # ---- each thread's own stream ----
 
 

@@ -21,6 +21,14 @@ def test_threads_share_a_device(name, mode, sanitizer):
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
+@pytest.mark.parametrize("mode", ["async", "deferred"])
+@pytest.mark.parametrize("name", ["ascend_orders", "maca_orders"])
+def test_two_threads_in_every_order_of_their_locks(name, mode):
+    program = native.build_vendor(HERE / f"{name}.c", name.split("_")[0], "", flags=("-D_GNU_SOURCE",))
+    done = native.run([program], {"UNDERSTUDY_STREAM": mode, "UNDERSTUDY_LOG": "off"}, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
 @pytest.mark.parametrize("sanitizer", ["", "address", "thread"], ids=lambda build: build or "plain")
 def test_threads_share_the_chip(sanitizer):
     program = native.build_vendor(HERE / "ftdsp_threads.c", "ftdsp", sanitizer)

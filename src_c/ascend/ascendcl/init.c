@@ -42,6 +42,7 @@ aclError aclInit(const char *configPath)
     us_platform_lock(platform);
     bool first = platform->initialisations == 0;
     if (first) {
+        runtime->starts++;
         apply(runtime, &configuration);
         allow_operators_by_name();
         platform->initialisations = 1;

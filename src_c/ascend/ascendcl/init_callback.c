@@ -14,12 +14,14 @@ static Runtime *require_callback(Call *call, const Callback *entry)
     return acl_require_runtime(call);
 }
 
-/* The text that aclInit has read, for the caller to free; NULL: aclInit is not in effect, or there is no memory. */
-static char *copy_configuration(Runtime *runtime, size_t *size)
+/* The text that aclInit has read, for the caller to free, and which aclInit that was; NULL: aclInit is not in effect, or
+ * there is no memory. */
+static char *copy_configuration(Runtime *runtime, size_t *size, uint64_t *start)
 {
     us_platform_lock(runtime->platform);
     bool initialised = runtime->platform->initialisations > 0;
     *size = runtime->configuration_size;
+    *start = runtime->starts;
     char *copy = initialised ? malloc(*size + 1) : NULL;
     if (copy != NULL && *size > 0) {
         memcpy(copy, runtime->configuration_text, *size);
@@ -38,21 +40,24 @@ static void require_success(Call *call, aclError status)
                (int)status);
 }
 
-static void tell(Call *call, const Callback *callback, const char *text, size_t size)
+/* Calls what nobody has called since aclInit: aclInit and a registration at the same time both come here. Of `wanted` only,
+ * unless that is NULL. */
+static void tell_init(Call *call, Runtime *runtime, const Callback *wanted)
 {
-    require_success(call, ((aclInitCallbackFunc)callback->function)(text, size, callback->arguments));
+    Callback callbacks[CALLBACK_LIMIT];
+    size_t size = 0;
+    uint64_t start = 0;
+    char *text = copy_configuration(runtime, &size, &start);
+    size_t count = text != NULL ? callbacks_claim(runtime, CALLBACK_INIT, wanted, start, callbacks) : 0;
+    for (size_t i = 0; i < count; i++) {
+        require_success(call, ((aclInitCallbackFunc)callbacks[i].function)(text, size, callbacks[i].arguments));
+    }
+    free(text);
 }
 
 void acl_tell_init(Call *call, Runtime *runtime)
 {
-    Callback callbacks[CALLBACK_LIMIT];
-    size_t size = 0;
-    size_t count = callbacks_copy(runtime, CALLBACK_INIT, callbacks);
-    char *text = count > 0 ? copy_configuration(runtime, &size) : NULL;
-    for (size_t i = 0; i < count && text != NULL; i++) {
-        tell(call, &callbacks[i], text, size);
-    }
-    free(text);
+    tell_init(call, runtime, NULL);
 }
 
 void acl_tell_finalize(Call *call, Runtime *runtime)
@@ -86,12 +91,9 @@ aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFu
     Call call = us_call_begin("aclInitCallbackRegister");
     const Callback entry = {.type = (int32_t)type, .function = (AnyFunction *)cbFunc, .arguments = userData};
     Runtime *runtime = add(&call, CALLBACK_INIT, &entry);
-    size_t size = 0;
-    char *text = call.status == 0 ? copy_configuration(runtime, &size) : NULL;
-    if (text != NULL) {
-        tell(&call, &entry, text, size);
+    if (call.status == 0) {
+        tell_init(&call, runtime, &entry);
     }
-    free(text);
     return acl_end(&call);
 }
 

@@ -23,6 +23,7 @@ typedef struct Runtime {
     pthread_key_t chosen_device; /* per thread: number + 1 of the device aclrtSetDevice chose, as a pointer */
     _Atomic int32_t default_device; /* from the configuration of aclInit; -1: none */
     _Atomic bool messages_of_process; /* err_msg_mode of the configuration */
+    uint64_t starts;                /* how often aclInit has begun to be in effect. The platform's lock */
     uint64_t configuration;         /* fingerprint of the text aclInit read */
     char *configuration_text;       /* that text; NULL: none. The platform's lock */
     size_t configuration_size;

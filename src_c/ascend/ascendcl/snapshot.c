@@ -107,10 +107,18 @@ static bool come_to_rest(Platform *platform)
     return rests;
 }
 
-/* Other threads' calls of this vendor; but work that is queued goes on, and any thread may undo the lock. */
+/* A thread of the program lets queued callbacks run with these. */
+static bool serves(const char *function)
+{
+    return strcmp(function, "aclrtProcessReport") == 0 || strcmp(function, "aclrtProcessHostFunc") == 0;
+}
+
+/* Other threads' calls of this vendor; but work that is queued goes on, so do the callbacks of a call that has begun, and any
+ * thread may undo the lock. */
 static bool waits(const char *function)
 {
-    return strncmp(function, "acl", 3) == 0 && strncmp(function, "aclrtSnapShot", 13) != 0 && !us_thread_runs_task();
+    return strncmp(function, "acl", 3) == 0 && strncmp(function, "aclrtSnapShot", 13) != 0 && !serves(function) &&
+           !us_thread_runs_task() && !us_grace_is_nested();
 }
 
 aclError aclrtSnapShotProcessLock(int pid, void *reserve)
@@ -201,10 +209,11 @@ aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage, aclrtSnapShotCa
     Call call = us_call_begin("aclrtSnapShotCallbackRegister");
     Runtime *runtime = require_callback(&call, stage, callback);
     const Callback entry = {.type = (int32_t)stage, .function = (AnyFunction *)callback, .arguments = args};
-    us_require(&call, !callbacks_have(runtime, CALLBACK_SNAPSHOT, &entry), "callback", "registered",
-               ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED, "the callback is registered for stage %d already", (int)stage);
-    us_require(&call, callbacks_add(runtime, CALLBACK_SNAPSHOT, &entry), "callback", "limit",
-               ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED, "there are %d callbacks already", (int)CALLBACK_LIMIT);
+    CallbackAdded added = call.status == 0 ? callbacks_add_new(runtime, CALLBACK_SNAPSHOT, &entry) : CALLBACK_IS_NEW;
+    us_require(&call, added != CALLBACK_IS_THERE, "callback", "registered", ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED,
+               "the callback is registered for stage %d already", (int)stage);
+    us_require(&call, added != CALLBACKS_ARE_FULL, "callback", "limit", ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED,
+               "there are %d callbacks already", (int)CALLBACK_LIMIT);
     return acl_end(&call);
 }
 
@@ -213,10 +222,8 @@ aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage, aclrtSnapShot
     Call call = us_call_begin("aclrtSnapShotCallbackUnregister");
     Runtime *runtime = require_callback(&call, stage, callback);
     const Callback entry = {.type = (int32_t)stage, .function = (AnyFunction *)callback};
-    us_require(&call, callbacks_have(runtime, CALLBACK_SNAPSHOT, &entry), "callback", "unknown",
-               ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED, "the callback is not registered for stage %d", (int)stage);
-    if (call.status == 0) {
-        callbacks_remove(runtime, CALLBACK_SNAPSHOT, &entry);
-    }
+    bool removed = call.status == 0 && callbacks_remove(runtime, CALLBACK_SNAPSHOT, &entry);
+    us_require(&call, removed, "callback", "unknown", ACL_ERROR_SNAPSHOT_REGISTER_CALLBACK_FAILED,
+               "the callback is not registered for stage %d", (int)stage);
     return acl_end(&call);
 }

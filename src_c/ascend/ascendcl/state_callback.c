@@ -6,7 +6,7 @@
 static void register_by_name(Call *call, CallbackOccasion occasion, const char *name, AnyFunction *function,
                              void *arguments)
 {
-    Callback entry = {.function = NULL, .arguments = arguments};
+    Callback entry = {.function = function, .arguments = arguments};
     us_require(call, name != NULL && name[0] != '\0', "regName", "empty", ACL_ERROR_INVALID_PARAM,
                "regName is NULL or empty");
     us_require(call, strlen(name) < sizeof entry.name, "regName", "length", ACL_ERROR_INVALID_PARAM,
@@ -20,10 +20,10 @@ static void register_by_name(Call *call, CallbackOccasion occasion, const char *
         callbacks_remove(runtime, occasion, &entry);
         return;
     }
-    us_require(call, !callbacks_have(runtime, occasion, &entry), "regName", "registered", ACL_ERROR_RT_PARAM_INVALID,
+    CallbackAdded added = callbacks_add_new(runtime, occasion, &entry);
+    us_require(call, added != CALLBACK_IS_THERE, "regName", "registered", ACL_ERROR_RT_PARAM_INVALID,
                "\"%s\" is registered already", name);
-    entry.function = function;
-    us_require(call, callbacks_add(runtime, occasion, &entry), "regName", "limit", ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
+    us_require(call, added != CALLBACKS_ARE_FULL, "regName", "limit", ACL_ERROR_RT_RESOURCE_ALLOC_FAIL,
                "there are %d callbacks already", (int)CALLBACK_LIMIT);
 }
 

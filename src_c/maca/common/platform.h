@@ -67,9 +67,9 @@ bool maca_submit(Stream *stream, const char *name, TaskRun *run, void (*release)
 bool maca_launch(const Launch *launch, Stream *stream);
 bool maca_launch_task(const LaunchTask *task, Stream *stream);
 
-/* Streams in the context's order with the default stream: the runtime adds a stream it makes and removes it before it
- * ends. Streams made with STREAM_NON_BLOCKING are left out. */
+/* Streams in the context's order with the default stream: the runtime adds a stream it makes, and it stays until its work is
+ * over. Streams made with STREAM_NON_BLOCKING are left out. */
 void maca_stream_link(Stream *stream);
-void maca_stream_unlink(Stream *stream);
+void maca_stream_destroy(Stream *stream); /* runs what is queued first */
 
 #endif

@@ -61,7 +61,7 @@ void maca_stream_link(Stream *stream)
     us_platform_unlock(context->device->platform);
 }
 
-void maca_stream_unlink(Stream *stream)
+static void unlink_stream(Stream *stream)
 {
     Context *context = stream->context;
     us_platform_lock(context->device->platform);
@@ -73,6 +73,13 @@ void maca_stream_unlink(Stream *stream)
         *link = stream->vendor_state[STREAM_NEXT];
     }
     us_platform_unlock(context->device->platform);
+}
+
+void maca_stream_destroy(Stream *stream)
+{
+    us_stream_synchronize(stream, -1); /* in the list: the default stream waits for what still runs */
+    unlink_stream(stream);
+    us_stream_destroy(stream, true);
 }
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
@@ -122,8 +129,12 @@ bool maca_stream_enter(Stream *stream)
     if (!is_blocking(stream) || load(&stream->vendor_state[STREAM_SEEN_WORK]) == work) {
         return true;
     }
+    if (!us_stream_wait_stream(stream, stream->context->default_stream)) {
+        return false;
+    }
+    /* Only now: another thread that finds the number goes on at once. One that comes before waits once more. */
     store(&stream->vendor_state[STREAM_SEEN_WORK], work);
-    return us_stream_wait_stream(stream, stream->context->default_stream);
+    return true;
 }
 
 void maca_stream_leave(Stream *stream)
@@ -181,8 +192,7 @@ static void end_thread_streams(void *platform_argument)
         Context *context = device != NULL ? __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE) : NULL;
         Stream *stream = context != NULL ? find_owned(context, gettid()) : NULL;
         if (stream != NULL) {
-            maca_stream_unlink(stream);
-            us_stream_destroy(stream, true);
+            maca_stream_destroy(stream);
         }
     }
 }

@@ -67,8 +67,7 @@ mcError_t mcStreamDestroy(mcStream_t s)
                "%p is a default stream, which cannot be destroyed", (void *)s);
     Stream *stream = require_stream(&call, s);
     if (call.status == 0) {
-        maca_stream_unlink(stream);
-        us_stream_destroy(stream, true);
+        maca_stream_destroy(stream);
     }
     return runtime_end(&call);
 }
