@@ -2,6 +2,7 @@
  * runs when the thread asks. A stream that has to stand still until then waits for an event that is recorded after the
  * function has returned. In a model all this happens in every run. */
 #include "ascend/ascendcl/report_queue.h"
+#include "device/event_internal.h"
 #include "device/graph.h"
 #include "report/grow.h"
 
@@ -9,10 +10,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What a stream waits for. Its users are the task that delivers, and reports that have not run yet. */
+/* What a stream waits for: each delivery issues a record, which is over when the function has returned. Its users are the
+ * task that delivers, and reports that have not run yet. */
 typedef struct Finish {
     Event *event;
-    Device *device;
     _Atomic int users;
 } Finish;
 
@@ -21,6 +22,7 @@ typedef struct Report {
     aclrtCallback function;
     void *user_data;
     Finish *finish; /* NULL: the stream does not wait */
+    uint64_t record; /* that the stream waits for: an earlier run of a model had another one */
 } Report;
 
 /* All fields are guarded by Runtime.report_lock. */
@@ -135,7 +137,6 @@ static Finish *new_finish(Context *context)
         return NULL;
     }
     finish->event = event;
-    finish->device = context->device;
     atomic_init(&finish->users, 1);
     return finish;
 }
@@ -148,20 +149,22 @@ static void let_go_finish(Finish *finish)
     }
 }
 
-/* Lets the stream that waits for the callback go on. A stream of its own, because any other may stand still. */
-static void signal_finished(const Finish *finish)
+static uint64_t issue_record(const Finish *finish)
 {
-    Context *context = finish != NULL ? us_context_primary(finish->device) : NULL;
-    Stream *signals = context != NULL ? us_stream_create(context, 0) : NULL;
-    if (signals != NULL) {
-        us_event_record(finish->event, signals);
-        us_stream_destroy(signals, true);
+    return finish != NULL ? us_event_issue_record((EventState *)finish->event) : 0;
+}
+
+/* Lets the stream that waits for the record go on. No stream makes it: any may stand still, or its context may end. */
+static void signal_finished(const Finish *finish, uint64_t record)
+{
+    if (finish != NULL) {
+        us_event_reach((EventState *)finish->event, record, us_now());
     }
 }
 
 static void end_report(Report *report)
 {
-    signal_finished(report->finish);
+    signal_finished(report->finish, report->record);
     let_go_finish(report->finish);
     free(report);
 }
@@ -171,7 +174,7 @@ typedef struct Delivery {
     Runtime *runtime;
     QueueKind kind;
     void *stream; /* the handle of the one that is served */
-    bool delivered, recorded;
+    bool delivered;
     Report report; /* as it is put in the queue */
 } Delivery;
 
@@ -191,6 +194,7 @@ static DeviceFault deliver(void *argument, Explanation *why)
         return DEVICE_FAULT_NO_MEMORY;
     }
     *report = delivery->report;
+    report->record = issue_record(report->finish);
     if (report->finish != NULL) {
         atomic_fetch_add(&report->finish->users, 1);
     }
@@ -212,10 +216,11 @@ static DeviceFault deliver(void *argument, Explanation *why)
 static void release_delivery(void *argument)
 {
     Delivery *delivery = argument;
-    if (!delivery->delivered && !delivery->recorded) { /* models end while no stream may be made, and nobody waits */
-        signal_finished(delivery->report.finish);
+    Finish *finish = delivery->report.finish;
+    if (!delivery->delivered) {
+        signal_finished(finish, issue_record(finish));
     }
-    let_go_finish(delivery->report.finish);
+    let_go_finish(finish);
     free(delivery);
 }
 
@@ -225,9 +230,8 @@ static bool wait_for_report(Stream *stream, Event *event)
     if (!us_stream_is_recorded(stream)) {
         return us_event_wait(stream, event, true, -1);
     }
-    CaptureFault fault = us_capture_external_wait(stream, event, true);
-    fault = fault == CAPTURE_OK ? us_capture_external_reset(event, stream) : fault;
-    return fault != CAPTURE_FAULT_NO_MEMORY; /* what an invalid capture gets is dropped, as tasks are */
+    /* What an invalid capture gets is dropped, as tasks are. */
+    return us_capture_external_wait(stream, event, true) != CAPTURE_FAULT_NO_MEMORY;
 }
 
 /* Queues a report on its stream, and the stream's wait for it. False: no memory. */
@@ -241,7 +245,7 @@ static bool send_report(Runtime *runtime, const char *name, QueueKind kind, Repo
         return false;
     }
     report.finish = finish;
-    *delivery = (Delivery){runtime, kind, stream->handle, false, us_stream_is_recorded(stream), report};
+    *delivery = (Delivery){runtime, kind, stream->handle, false, report};
     if (finish != NULL) {
         atomic_fetch_add(&finish->users, 1); /* the task may be over before this function is */
     }
