@@ -123,6 +123,7 @@ struct Stream {
     int32_t id;
     bool implicit; /* nobody has created it, so nobody destroys it: no leak */
     int64_t vendor_state[5]; /* failure mode, subscription … : free for the vendor layer */
+    void (*_Atomic at_end)(Stream *stream); /* the vendor layer's, called when the last task is over; NULL: nothing */
 };
 
 Stream *us_stream_create(Context *context, uint32_t internal_flags); /* NULL: no memory or no thread */

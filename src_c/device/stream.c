@@ -139,6 +139,14 @@ static void tell_end(StreamState *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
+static void tell_vendor(Stream *public)
+{
+    void (*at_end)(Stream *stream) = atomic_load(&public->at_end);
+    if (at_end != NULL) {
+        at_end(public);
+    }
+}
+
 bool us_stream_destroy(Stream *public, bool drain)
 {
     StreamState *stream = stream_state(public);
@@ -158,6 +166,7 @@ bool us_stream_destroy(Stream *public, bool drain)
     struct timespec now = us_deadline(0);
     us_worker_stop(stream, atomic_load(&stream->runs_program) ? &now : NULL);
     us_worker_drop_rest(stream);
+    tell_vendor(public);
     us_order_end(stream);
     tell_end(stream);
     us_context_remove_stream(public->context, stream);

@@ -6,7 +6,7 @@ import threading
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.ascend.test_acl_stream import gate, stream, wait_until
+from tests.ascend.test_acl_stream import gate, stream, value_of, wait_until
 from tests.conformance.ascend.acl_support import Out, device, download, in_thread, memory, ok
 
 SEEN = []
@@ -186,7 +186,8 @@ def test_a_model_calls_in_every_run(of, blocks):
                 ok(lib.aclmdlRIExecuteAsync(model, other))
                 if blocks:
                     assert lib.aclrtSynchronizeStreamWithTimeout(other, 30) == 507046
-                    assert download(block, 1) == b"\x01" and len(SEEN) == 2 * run
+                    wait_until(lambda: download(block, 1) == b"\x01")  # a busy machine may not have begun the run by then
+                    assert len(SEEN) == 2 * run
                 else:
                     ok(lib.aclrtSynchronizeStream(other))
                 while len(SEEN) < 2 * run + 2:
@@ -247,6 +248,125 @@ def test_unsubscribing_drops_what_has_not_run_and_frees_the_stream():
         ok(lib.aclrtUnSubscribeReport(4711, made))
         ok(lib.aclrtSynchronizeStream(made))
         assert SEEN == [] and download(block, 64) == bytes([3] * 64)
+
+
+def destroy_context():
+    ok(lib.aclrtDestroyContext(value_of("aclrtContext", lib.aclrtGetCurrentContext)))
+
+
+@contextlib.contextmanager
+def ending(how, made):
+    """Ends the stream in another thread, which waits for its callbacks; goes on when the stream's handle has ended."""
+    context = value_of("aclrtContext", lib.aclrtGetCurrentContext)
+
+    def end():
+        ok(lib.aclrtSetCurrentContext(context))
+        how(made)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    wait_until(lambda: lib.aclrtStreamQuery(made, ffi.new("aclrtStreamStatus *")) != 0)
+    yield
+    thread.join()
+
+
+ENDS = {"stream": lambda made: ok(lib.aclrtDestroyStream(made)),
+        "context": lambda made: destroy_context(),
+        "device": lambda made: ok(lib.aclrtResetDevice(0))}  # fmt: skip
+
+
+@pytest.fixture
+def own_context():
+    """A context that the test may end, alone or with its device."""
+    ok(lib.aclrtCreateContext(Out("aclrtContext").cell, 0))
+    yield
+    ok(lib.aclrtSetDevice(0))
+    ok(lib.aclrtResetDeviceForce(0))
+    ok(lib.aclrtSetDevice(0))
+
+
+@pytest.mark.parametrize("how", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("blocks", [0, 1])
+def test_the_end_of_a_stream_waits_for_its_callbacks(how, blocks, own_context):
+    made = value_of("aclrtStream", lib.aclrtCreateStream)
+    ok(lib.aclrtSubscribeReport(threading.get_ident(), made))
+    ok(lib.aclrtLaunchCallback(note, number(1), 1, made))
+    ok(lib.aclrtLaunchCallback(note, number(2), blocks, made))
+    with ending(how, made):
+        while len(SEEN) < 2:
+            ok(lib.aclrtProcessReport(10000))
+    assert [value for value, _ in SEEN] == [1, 2]
+    assert lib.aclrtProcessReport(5) == 107012  # the stream was the thread's last
+
+
+def test_a_callback_may_end_while_its_device_is_reset():
+    """It lets the stream go on, and makes neither a context nor a stream for that."""
+    made = value_of("aclrtStream", lib.aclrtCreateStream)
+    flags, active = ffi.new("uint32_t *"), ffi.new("int32_t *")
+    ended = []
+
+    @ffi.callback("void(void *)")
+    def until_the_reset(_):
+        wait_until(lambda: lib.aclrtStreamQuery(made, ffi.new("aclrtStreamStatus *")) != 0)
+        ended.append(True)
+
+    ok(lib.aclrtSubscribeReport(threading.get_ident(), made))
+    ok(lib.aclrtLaunchCallback(until_the_reset, ffi.NULL, 1, made))
+    reset = threading.Thread(target=ENDS["device"], args=[made])
+    reset.start()
+    ok(lib.aclrtProcessReport(10000))
+    reset.join()
+    ok(lib.aclrtGetPrimaryCtxState(0, flags, active))
+    ok(lib.aclrtSetDevice(0))
+    assert ended and active[0] == 0
+
+
+def test_callbacks_take_no_stream():
+    with stream() as made:
+        ok(lib.aclrtSubscribeReport(threading.get_ident(), made))
+        ok(lib.aclrtLaunchCallback(note, ffi.NULL, 1, made))
+        ok(lib.aclrtProcessReport(10000))
+        ok(lib.aclrtSynchronizeStream(made))
+        with stream() as following:
+            first, second = (value_of("int32_t", lib.aclrtStreamGetId, handle) for handle in (made, following))
+        ok(lib.aclrtUnSubscribeReport(threading.get_ident(), made))
+    assert second == first + 1
+
+
+def test_a_model_of_a_stream_that_has_ended_waits_for_nobody():
+    with stream() as other:
+        made = value_of("aclrtStream", lib.aclrtCreateStream)
+        ok(lib.aclrtSubscribeReport(threading.get_ident(), made))
+        with model_of(made, lambda: ok(lib.aclrtLaunchCallback(note, ffi.NULL, 1, made))) as model:
+            ok(lib.aclrtDestroyStream(made))
+            ok(lib.aclmdlRIExecuteAsync(model, other))
+            ok(lib.aclrtSynchronizeStreamWithTimeout(other, 10000))
+    assert SEEN == []
+
+
+def test_a_late_callback_of_an_aborted_run_lets_no_other_run_go_on():
+    made = value_of("aclrtStream", lambda cell: lib.aclrtCreateStreamWithConfig(cell, 0, lib.ACL_STREAM_PERSISTENT))
+    ok(lib.aclrtSubscribeReport(threading.get_ident(), made))
+    model = value_of("aclmdlRI", lambda cell: lib.aclmdlRIBuildBegin(cell, 0))
+    ok(lib.aclmdlRIBindStream(model, made, 0))
+    ok(lib.aclrtLaunchCallback(note, ffi.NULL, 1, made))
+    ok(lib.aclmdlRIBuildEnd(model, ffi.NULL))
+    with stream() as other:
+        ok(lib.aclmdlRIExecuteAsync(model, other))
+        assert lib.aclrtSynchronizeStreamWithTimeout(other, 30) == 507046
+        ok(lib.aclmdlRIAbort(model))
+        ok(lib.aclrtSynchronizeStream(other))
+        ok(lib.aclrtProcessReport(10000))
+        for run in range(2, 4):
+            ok(lib.aclmdlRIExecuteAsync(model, other))
+            assert lib.aclrtSynchronizeStreamWithTimeout(other, 30) == 507046
+            ok(lib.aclrtProcessReport(10000))
+            ok(lib.aclrtSynchronizeStream(other))
+            assert len(SEEN) == run
+    ok(lib.aclmdlRIUnbindStream(model, made))
+    ok(lib.aclmdlRIDestroy(model))
+    ok(lib.aclrtUnSubscribeReport(threading.get_ident(), made))
+    ok(lib.aclrtDestroyStream(made))
 
 
 def test_aborting_a_stream_drops_its_callbacks():

@@ -2,6 +2,7 @@
  * runs when the thread asks. A stream that has to stand still until then waits for an event that is recorded after the
  * function has returned. In a model all this happens in every run. */
 #include "ascend/ascendcl/report_queue.h"
+#include "device/event_internal.h"
 #include "device/graph.h"
 #include "report/grow.h"
 
@@ -9,10 +10,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What a stream waits for. Its users are the task that delivers, and reports that have not run yet. */
+/* What a stream waits for: each delivery issues a record, which is over when the function has returned. Its users are the
+ * task that delivers, and reports that have not run yet. */
 typedef struct Finish {
     Event *event;
-    Device *device;
     _Atomic int users;
 } Finish;
 
@@ -21,6 +22,7 @@ typedef struct Report {
     aclrtCallback function;
     void *user_data;
     Finish *finish; /* NULL: the stream does not wait */
+    uint64_t record; /* that the stream waits for: an earlier run of a model had another one */
 } Report;
 
 /* All fields are guarded by Runtime.report_lock. */
@@ -28,10 +30,10 @@ struct ReportQueue {
     ReportQueue *next;
     QueueKind kind;
     uint64_t thread_id;
-    Device *device;
+    Device *device; /* of its streams */
     void **streams; /* handles of the streams this thread serves */
     size_t stream_count, stream_capacity;
-    size_t references; /* the list, threads that wait */
+    bool awaited; /* its thread waits for reports */
     Report *first, *last;
     pthread_cond_t arrived;
 };
@@ -47,7 +49,7 @@ static ReportQueue *find_queue(const Runtime *runtime, QueueKind kind, uint64_t 
     return queue;
 }
 
-static ReportQueue *new_queue(Runtime *runtime, QueueKind kind, uint64_t thread_id, Device *device)
+static ReportQueue *new_queue(Runtime *runtime, QueueKind kind, uint64_t thread_id)
 {
     ReportQueue *queue = calloc(1, sizeof *queue);
     if (queue == NULL) {
@@ -60,20 +62,25 @@ static ReportQueue *new_queue(Runtime *runtime, QueueKind kind, uint64_t thread_
     pthread_condattr_destroy(&attributes);
     queue->kind = kind;
     queue->thread_id = thread_id;
-    queue->device = device;
-    queue->references = 1;
     queue->next = runtime->report_queues;
     runtime->report_queues = queue;
     return queue;
 }
 
-static void let_go(ReportQueue *queue)
+/* Ends a queue that has neither streams nor reports, nor a thread that looks at it. */
+static void end_if_over(Runtime *runtime, ReportQueue *queue)
 {
-    if (--queue->references == 0) {
-        pthread_cond_destroy(&queue->arrived);
-        free(queue->streams);
-        free(queue);
+    if (queue->stream_count > 0 || queue->first != NULL || queue->awaited) {
+        return;
     }
+    ReportQueue **link = &runtime->report_queues;
+    while (*link != queue) {
+        link = &(*link)->next;
+    }
+    *link = queue->next;
+    pthread_cond_destroy(&queue->arrived);
+    free(queue->streams);
+    free(queue);
 }
 
 static bool add_stream(ReportQueue *queue, Stream *stream)
@@ -84,6 +91,7 @@ static bool add_stream(ReportQueue *queue, Stream *stream)
     }
     queue->streams = streams;
     queue->streams[queue->stream_count++] = stream->handle;
+    queue->device = stream->context->device;
     __atomic_store_n(&stream->vendor_state[queue->kind], (int64_t)(intptr_t)queue, __ATOMIC_RELEASE);
     return true;
 }
@@ -91,6 +99,7 @@ static bool add_stream(ReportQueue *queue, Stream *stream)
 static void remove_stream(ReportQueue *queue, Stream *stream)
 {
     __atomic_store_n(&stream->vendor_state[queue->kind], 0, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&queue->arrived); /* it may have been the last */
     for (size_t i = 0; i < queue->stream_count; i++) {
         if (queue->streams[i] == stream->handle) {
             queue->streams[i] = queue->streams[--queue->stream_count];
@@ -109,18 +118,10 @@ bool queue_serves(QueueKind kind, const Stream *stream)
     return queue_of_stream(kind, stream) != NULL;
 }
 
-/* Takes a queue without streams out of the list; the reports still in it. */
-static Report *close_queue(Runtime *runtime, ReportQueue *queue)
+static Report *take_all(ReportQueue *queue)
 {
-    ReportQueue **link = &runtime->report_queues;
-    while (*link != queue) {
-        link = &(*link)->next;
-    }
-    *link = queue->next;
     Report *reports = queue->first;
     queue->first = queue->last = NULL;
-    pthread_cond_broadcast(&queue->arrived);
-    let_go(queue);
     return reports;
 }
 
@@ -135,7 +136,6 @@ static Finish *new_finish(Context *context)
         return NULL;
     }
     finish->event = event;
-    finish->device = context->device;
     atomic_init(&finish->users, 1);
     return finish;
 }
@@ -148,20 +148,22 @@ static void let_go_finish(Finish *finish)
     }
 }
 
-/* Lets the stream that waits for the callback go on. A stream of its own, because any other may stand still. */
-static void signal_finished(const Finish *finish)
+static uint64_t issue_record(const Finish *finish)
 {
-    Context *context = finish != NULL ? us_context_primary(finish->device) : NULL;
-    Stream *signals = context != NULL ? us_stream_create(context, 0) : NULL;
-    if (signals != NULL) {
-        us_event_record(finish->event, signals);
-        us_stream_destroy(signals, true);
+    return finish != NULL ? us_event_issue_record((EventState *)finish->event) : 0;
+}
+
+/* Lets the stream that waits for the record go on. No stream makes it: any may stand still, or its context may end. */
+static void signal_finished(const Finish *finish, uint64_t record)
+{
+    if (finish != NULL) {
+        us_event_reach((EventState *)finish->event, record, us_now());
     }
 }
 
 static void end_report(Report *report)
 {
-    signal_finished(report->finish);
+    signal_finished(report->finish, report->record);
     let_go_finish(report->finish);
     free(report);
 }
@@ -170,17 +172,10 @@ static void end_report(Report *report)
 typedef struct Delivery {
     Runtime *runtime;
     QueueKind kind;
-    void *stream; /* the handle of the one that is served */
-    bool delivered, recorded;
+    Stream *stream; /* the one that is served; held: its handle ends before its tasks do, and models outlive it */
+    bool delivered;
     Report report; /* as it is put in the queue */
 } Delivery;
-
-/* The queue of a stream that may be gone; NULL: nobody serves it any more. With the lock held. */
-static ReportQueue *queue_of_handle(QueueKind kind, void *handle)
-{
-    const Stream *stream = us_stream_of_handle(handle);
-    return stream != NULL ? queue_of_stream(kind, stream) : NULL;
-}
 
 static DeviceFault deliver(void *argument, Explanation *why)
 {
@@ -191,11 +186,12 @@ static DeviceFault deliver(void *argument, Explanation *why)
         return DEVICE_FAULT_NO_MEMORY;
     }
     *report = delivery->report;
+    report->record = issue_record(report->finish);
     if (report->finish != NULL) {
         atomic_fetch_add(&report->finish->users, 1);
     }
     pthread_mutex_lock(&delivery->runtime->report_lock);
-    ReportQueue *queue = queue_of_handle(delivery->kind, delivery->stream);
+    ReportQueue *queue = queue_of_stream(delivery->kind, delivery->stream);
     if (queue != NULL) {
         *(queue->last != NULL ? &queue->last->next : &queue->first) = report;
         queue->last = report;
@@ -203,7 +199,7 @@ static DeviceFault deliver(void *argument, Explanation *why)
     }
     pthread_mutex_unlock(&delivery->runtime->report_lock);
     delivery->delivered = true;
-    if (queue == NULL) { /* the thread has unsubscribed: nobody will run it */
+    if (queue == NULL) { /* the thread has unsubscribed, or the stream has ended: nobody will run it */
         end_report(report);
     }
     return DEVICE_FAULT_NONE;
@@ -212,10 +208,12 @@ static DeviceFault deliver(void *argument, Explanation *why)
 static void release_delivery(void *argument)
 {
     Delivery *delivery = argument;
-    if (!delivery->delivered && !delivery->recorded) { /* models end while no stream may be made, and nobody waits */
-        signal_finished(delivery->report.finish);
+    Finish *finish = delivery->report.finish;
+    if (!delivery->delivered) {
+        signal_finished(finish, issue_record(finish));
     }
-    let_go_finish(delivery->report.finish);
+    let_go_finish(finish);
+    us_stream_let_go(stream_state(delivery->stream));
     free(delivery);
 }
 
@@ -225,9 +223,8 @@ static bool wait_for_report(Stream *stream, Event *event)
     if (!us_stream_is_recorded(stream)) {
         return us_event_wait(stream, event, true, -1);
     }
-    CaptureFault fault = us_capture_external_wait(stream, event, true);
-    fault = fault == CAPTURE_OK ? us_capture_external_reset(event, stream) : fault;
-    return fault != CAPTURE_FAULT_NO_MEMORY; /* what an invalid capture gets is dropped, as tasks are */
+    /* What an invalid capture gets is dropped, as tasks are. */
+    return us_capture_external_wait(stream, event, true) != CAPTURE_FAULT_NO_MEMORY;
 }
 
 /* Queues a report on its stream, and the stream's wait for it. False: no memory. */
@@ -235,13 +232,13 @@ static bool send_report(Runtime *runtime, const char *name, QueueKind kind, Repo
 {
     Finish *finish = blocks ? new_finish(stream->context) : NULL;
     Delivery *delivery = malloc(sizeof *delivery);
-    if (delivery == NULL || (blocks && finish == NULL)) {
+    if (delivery == NULL || (blocks && finish == NULL) || !us_stream_hold(stream_state(stream))) {
         let_go_finish(finish);
         free(delivery);
         return false;
     }
     report.finish = finish;
-    *delivery = (Delivery){runtime, kind, stream->handle, false, us_stream_is_recorded(stream), report};
+    *delivery = (Delivery){runtime, kind, stream, false, report};
     if (finish != NULL) {
         atomic_fetch_add(&finish->users, 1); /* the task may be over before this function is */
     }
@@ -257,6 +254,21 @@ static bool send_report(Runtime *runtime, const char *name, QueueKind kind, Repo
 
 /* ---- subscriptions ---- */
 
+/* The stream has ended, and its tasks are over; the thread still runs what they have put in its queue. */
+static void serve_no_more(Stream *stream)
+{
+    Runtime *runtime = acl_runtime();
+    pthread_mutex_lock(&runtime->report_lock);
+    for (QueueKind kind = QUEUE_OF_CALLBACKS; kind <= QUEUE_OF_HOST_FUNCTIONS; kind++) {
+        ReportQueue *queue = queue_of_stream(kind, stream);
+        if (queue != NULL) {
+            remove_stream(queue, stream);
+            end_if_over(runtime, queue);
+        }
+    }
+    pthread_mutex_unlock(&runtime->report_lock);
+}
+
 void queue_subscribe(Call *call, QueueKind kind, uint64_t thread_id, aclrtStream handle)
 {
     acl_require_context(call, "context", "none");
@@ -270,14 +282,17 @@ void queue_subscribe(Call *call, QueueKind kind, uint64_t thread_id, aclrtStream
     us_require(call, !queue_serves(kind, stream), "stream", "subscribed", ACL_ERROR_RT_STREAM_SUBSCRIBE,
                "stream %d is served by a thread already", (int)stream->id);
     ReportQueue *queue = find_queue(runtime, kind, thread_id);
-    us_require(call, queue == NULL || queue->device == device, "threadId", "device", ACL_ERROR_RT_THREAD_SUBSCRIBE,
-               "thread %llu serves streams of device %d, not of device %d", (unsigned long long)thread_id,
-               (int)queue->device->ordinal, (int)device->ordinal);
+    us_require(call, queue == NULL || queue->stream_count == 0 || queue->device == device, "threadId", "device",
+               ACL_ERROR_RT_THREAD_SUBSCRIBE, "thread %llu serves streams of device %d, not of device %d",
+               (unsigned long long)thread_id, (int)queue->device->ordinal, (int)device->ordinal);
     if (call->status == 0 && queue == NULL) {
-        queue = new_queue(runtime, kind, thread_id, device);
+        queue = new_queue(runtime, kind, thread_id);
     }
     us_require(call, queue != NULL && add_stream(queue, stream), "threadId", "memory", ACL_ERROR_RT_MEMORY_ALLOCATION,
                "no host memory for the subscription");
+    if (call->status == 0) {
+        atomic_store(&stream->at_end, serve_no_more);
+    }
     pthread_mutex_unlock(&runtime->report_lock);
 }
 
@@ -298,7 +313,8 @@ void queue_unsubscribe(Call *call, QueueKind kind, uint64_t thread_id, aclrtStre
                "thread %llu does not serve stream %d", (unsigned long long)thread_id, (int)stream->id);
     if (call->status == 0) {
         remove_stream(queue, stream);
-        dropped = queue->stream_count == 0 ? close_queue(runtime, queue) : NULL;
+        dropped = queue->stream_count == 0 ? take_all(queue) : NULL;
+        end_if_over(runtime, queue);
     }
     pthread_mutex_unlock(&runtime->report_lock);
     while (dropped != NULL) {
@@ -377,11 +393,11 @@ static Report *take_reports(Runtime *runtime, Call *call, QueueKind kind, int32_
                (unsigned long long)pthread_self());
     Report *reports = NULL;
     if (call->status == 0) {
-        queue->references++;
+        queue->awaited = true;
         wait_for_reports(runtime, queue, timeout_ms);
-        reports = queue->first;
-        queue->first = queue->last = NULL;
-        let_go(queue);
+        queue->awaited = false;
+        reports = take_all(queue);
+        end_if_over(runtime, queue);
     }
     pthread_mutex_unlock(&runtime->report_lock);
     return reports;
