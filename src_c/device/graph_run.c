@@ -586,7 +586,7 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     Use *uses = collect_uses(graph, &use_count);
     pthread_mutex_unlock(&graph->lock);
     Task task = {.work = {name, "graph", 0}, .run = run_launch, .ready = launch_is_ready, .release = release_launch,
-                 .queued = enter_line, .argument = launch, .anywhere = !graph->runs_program, .uses = uses,
+                 .takes_place = enter_line, .argument = launch, .anywhere = !graph->runs_program, .uses = uses,
                  .use_count = use_count};
     Moment *after = launch->moment, *over = NULL;
     task.after = after;

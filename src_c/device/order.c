@@ -257,9 +257,6 @@ static Moment *moment_of(const Timeline *timeline, uint64_t ticket)
 
 void us_order_queue(StreamState *stream, Task *task, Conflict *conflict)
 {
-    if (task->queued != NULL) {
-        task->queued(task->argument, task->ticket);
-    }
     if (!is_watching()) {
         return;
     }

@@ -1,5 +1,5 @@
 /* What happens before what, as the program has arranged it and not as it happens to run: for the checks sync, race and
- * memory. Nothing here does anything when none of them is on, except that a task is told its place in the queue.
+ * memory. Nothing here does anything when none of them is on.
  *
  * A moment says of each stream up to which of its tasks everything is over then. Work of a stream happens after what
  * was queued there before, after what the stream was made to wait for (events, notifies, other streams), and after what

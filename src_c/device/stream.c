@@ -207,6 +207,9 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
     queued->ticket = atomic_load(&stream->submitted) + 1;
     *ticket = queued->ticket;
     us_note_last_task(stream, queued->ticket);
+    if (queued->takes_place != NULL) {
+        queued->takes_place(queued->argument, queued->ticket);
+    }
     us_order_queue(stream, queued, &conflict);
     if (stream->last == NULL) {
         stream->first = queued;

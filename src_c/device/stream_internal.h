@@ -14,8 +14,8 @@ typedef struct Task {
     TaskRun *run;
     bool (*ready)(void *argument); /* NULL: always. Otherwise `run` may block while this is false */
     void (*release)(void *argument);
-    void (*queued)(void *argument, uint64_t ticket); /* NULL: nothing. Called once it has its place in a queue (not in a
-                                                      * recording), with the stream's lock held */
+    /* NULL: nothing. Called once it has its place in a queue (not in a recording), with the stream's lock held. */
+    void (*takes_place)(void *argument, uint64_t ticket);
     void *argument;
     const void *caller; /* in the program (report/caller.h), when somebody may want to know */
     const Use *uses;    /* while it is being queued or recorded */
