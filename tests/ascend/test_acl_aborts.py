@@ -8,12 +8,11 @@ import threading
 import pytest
 from understudy.ascend import ffi, lib
 
-from tests.ascend.test_acl_stream import gate, query, stream, value_of, wait_until
+from tests.ascend.test_acl_stream import gate, stream, value_of
 from tests.conformance.ascend.acl_support import Out, context, device, download, in_thread, memory, ok
 from tests.conformance.harness import run_python
 
 NULL = ffi.NULL
-COMPLETE, NOT_READY = 0, 1
 TIMED_OUT, SHORT_MS, LONG_MS = 507046, 20, 60_000
 
 

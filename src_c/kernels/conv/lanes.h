@@ -37,6 +37,7 @@ US_ALWAYS_INLINE Lanes fused(Lanes a, Lanes b, Lanes c)
 #endif
 }
 
+/* Less 0, which changes nothing: 0 more would make 0 of -0, and takes an instruction. */
 US_ALWAYS_INLINE Lanes all_lanes(float value)
 {
     return value - (Lanes){0};
