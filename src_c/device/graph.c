@@ -1,4 +1,5 @@
-/* Graphs: their steps and what can be told of them. Runs are in graph_run.c, recording in capture.c. */
+/* Graphs: their steps and what can be told of them. Copies are in graph_copy.c, runs in graph_run.c, recording in
+ * capture.c. */
 #include "device/graph_internal.h"
 #include "device/order.h"
 
@@ -401,99 +402,7 @@ bool us_graph_step_replace(const void *handle, void (*release)(void *argument), 
     return body != NULL;
 }
 
-/* ---- copies and updates ------------------------------------------------------------------------------------------ */
-
-/* Events are held, bodies shared; graphs that somebody copies have no steps with other things of their own. */
-static bool copy_branch(GraphState *graph, const Branch *from)
-{
-    uint32_t number = us_graph_add_branch(graph, from->dormant);
-    if (number == UINT32_MAX) {
-        return false;
-    }
-    for (size_t i = 0; i < from->count; i++) {
-        const Step *source = &from->steps[i];
-        Step *step = us_graph_add_step(graph, number, source->kind);
-        if (step == NULL) {
-            return false;
-        }
-        step->id = source->id;
-        step->disabled = source->disabled;
-        step->when_run = source->when_run;
-        step->target = source->target;
-        if (source->body != NULL) {
-            us_reference_take(&source->body->references);
-            us_graph_put_body(graph, step, source->body);
-        }
-        if (source->event != NULL && us_event_hold(source->event)) {
-            step->event = source->event;
-        }
-    }
-    return true;
-}
-
-Graph *us_graph_copy(const Graph *public)
-{
-    GraphState *from = graph_state(public);
-    Graph *made = us_graph_create(public->device, public->from_capture);
-    if (made == NULL) {
-        return NULL;
-    }
-    bool copied = true;
-    pthread_mutex_lock(&from->lock);
-    for (size_t b = 0; b < from->branch_count && copied; b++) {
-        copied = copy_branch(graph_state(made), &from->branches[b]);
-    }
-    pthread_mutex_unlock(&from->lock);
-    if (!copied) {
-        us_graph_destroy(made);
-        return NULL;
-    }
-    return made;
-}
-
-static bool steps_match(const Step *a, const Step *b)
-{
-    bool tasks = a->body != NULL && b->body != NULL;
-    return a->kind == b->kind && a->target.branch == b->target.branch && a->target.step == b->target.step &&
-           (tasks ? a->body->task.run == b->body->task.run && strcmp(a->body->task.work.name,
-                                                                     b->body->task.work.name) == 0
-                  : a->body == b->body);
-}
-
-static bool branches_match(const GraphState *a, const GraphState *b)
-{
-    bool same = a->branch_count == b->branch_count;
-    for (size_t i = 0; i < a->branch_count && same; i++) {
-        same = a->branches[i].count == b->branches[i].count;
-        for (size_t s = 0; s < a->branches[i].count && same; s++) {
-            same = steps_match(&a->branches[i].steps[s], &b->branches[i].steps[s]);
-        }
-    }
-    return same;
-}
-
-bool us_graph_update(Graph *public, const Graph *source)
-{
-    GraphState *copy = graph_state(us_graph_copy(source));
-    GraphState *graph = graph_state(public);
-    if (copy == NULL) {
-        return false;
-    }
-    pthread_mutex_lock(&graph->lock);
-    bool match = branches_match(graph, copy);
-    for (size_t b = 0; b < graph->branch_count && match; b++) {
-        for (size_t s = 0; s < graph->branches[b].count; s++) {
-            Step *step = &graph->branches[b].steps[s];
-            Step *other = &copy->branches[b].steps[s];
-            Body *body = step->body;
-            step->body = other->body;
-            other->body = body; /* ends with the copy */
-        }
-    }
-    pthread_mutex_unlock(&graph->lock);
-    us_graph_destroy(&copy->public);
-    return match;
-}
+/* ---- its state -------------------------------------------------------------------------------------------------- */
 
 bool us_graph_is_recording(const Graph *public)
 {

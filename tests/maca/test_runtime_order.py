@@ -419,3 +419,28 @@ def test_threads_use_one_device_in_parallel():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def filling_graph(memory, value, stream):
+    rt.ok(lib.mcStreamBeginCapture(stream, lib.mcStreamCaptureModeRelaxed))
+    fill(memory, value, stream)
+    return rt.made("mcGraph_t", lambda graph: lib.mcStreamEndCapture(stream, graph))
+
+
+@rt.needs_a_gate
+def test_an_update_changes_no_launch_that_is_queued():
+    a, own, recorder = rt.device_memory(), rt.stream(NON_BLOCKING), rt.stream(NON_BLOCKING)
+    seen = [rt.device_memory() for _ in range(3)]
+    executable = rt.made("mcGraphExec_t", lib.mcGraphInstantiate, filling_graph(a, 1, recorder), NULL, NULL, 0)
+    result = ffi.new("mcGraphExecUpdateResult *")
+    gate = rt.Gate(own)
+    for value, target in enumerate(seen, start=1):
+        source = filling_graph(a, value, recorder)
+        rt.ok(lib.mcGraphExecUpdate(executable, source, NULL, result))
+        rt.ok(lib.mcGraphDestroy(source))
+        rt.ok(lib.mcGraphLaunch(executable, own))
+        copy(target, a, own)
+    rt.ok(lib.mcGraphExecDestroy(executable))
+    gate.open()
+    rt.ok(lib.mcStreamSynchronize(own))
+    assert [first_byte(target) for target in seen] == [1, 2, 3]
