@@ -214,7 +214,8 @@ ABORTED_WAITS = """
 import threading
 from understudy.ascend import ffi, lib
 from tests.conformance.ascend.acl_support import device, memory, ok
-from tests.ascend.test_acl_stream import stream
+from tests.ascend.test_acl_aborts import built_model, persistent
+from tests.ascend.test_acl_stream import stream, value_of
 
 waits = threading.Event()
 
@@ -225,11 +226,17 @@ def begun(_):
 with device(), memory() as block, stream() as made:
     ok(lib.aclrtMemset(block, 64, 0, 64))
     host = ffi.new("char[64]")
+    event = value_of("aclrtEvent", lambda cell: lib.aclrtCreateEvent(cell))
+    recorder = persistent()
+    model = built_model(recorder, lambda: (ok(lib.aclrtLaunchHostFunc(recorder, begun, ffi.NULL)),
+                                           ok(lib.aclrtValueWait(block, 9, 1, recorder))))
     for wait in (lambda: lib.aclrtSynchronizeStream(made), lambda: lib.aclrtSynchronizeStreamWithTimeout(made, 60000),
-                 lambda: lib.aclrtMemcpyAsync(host, 64, block, 64, 2, made)):
+                 lambda: lib.aclrtMemcpyAsync(host, 64, block, 64, 2, made), lib.aclrtSynchronizeDevice,
+                 lambda: lib.aclrtSynchronizeEvent(event), lambda: lib.aclmdlRIExecute(model, -1)):
         waits.clear()
         ok(lib.aclrtLaunchHostFunc(made, begun, ffi.NULL))
         ok(lib.aclrtValueWait(block, 9, 1, made))
+        ok(lib.aclrtRecordEvent(event, made))
         found = []
         def run():
             ok(lib.aclrtSetDevice(0))

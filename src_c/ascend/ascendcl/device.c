@@ -119,9 +119,13 @@ static void synchronize_device(Call *call, int64_t timeout_us)
     if (context != NULL) {
         acl_require_running_context(call, context);
     }
+    if (call->status == 0) {
+        acl_require_no_abort(call, context->device);
+    }
     if (call->status != 0) {
         return;
     }
+    const uint32_t past_aborts = acl_past_aborts(context->device);
     WaitStatus status = us_device_synchronize(context->device, timeout_us);
     us_require(call, status != WAIT_TIMEOUT, "timeout", "expired", ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,
                "device %d still has work to do after %lld ms", (int)context->device->ordinal,
@@ -133,6 +137,9 @@ static void synchronize_device(Call *call, int64_t timeout_us)
         Explanation why = {""};
         DeviceFault fault = us_device_fault(context->device, &why);
         acl_refuse_fault(call, "device", fault, &why);
+    }
+    if (call->status == 0) {
+        acl_require_no_abort_since(call, context->device, past_aborts);
     }
 }
 

@@ -327,9 +327,13 @@ aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *statu
 static void synchronize_event(Call *call, Event *event, int64_t timeout_us)
 {
     acl_require_running_event(call, "event", event);
+    if (call->status == 0) {
+        acl_require_no_abort(call, event->device);
+    }
     if (call->status != 0) {
         return;
     }
+    const uint32_t past_aborts = acl_past_aborts(event->device);
     WaitStatus status = us_event_synchronize(event, timeout_us);
     us_require(call, status != WAIT_TIMEOUT, "timeout", "expired", ACL_ERROR_RT_EVENT_SYNC_TIMEOUT,
                "event %d was not reached within %lld ms", (int)event->id, (long long)(timeout_us / 1000));
@@ -337,6 +341,9 @@ static void synchronize_event(Call *call, Event *event, int64_t timeout_us)
         Explanation why = {""};
         DeviceFault fault = us_event_fault(event, &why);
         acl_refuse_fault(call, "event", fault, &why);
+    }
+    if (call->status == 0) {
+        acl_require_no_abort_since(call, event->device, past_aborts);
     }
 }
 

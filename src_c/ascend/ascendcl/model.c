@@ -163,6 +163,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream)
 
 static void execute(Call *call, Graph *graph, const Context *context, int64_t timeout_us)
 {
+    const uint32_t past_aborts = acl_past_aborts(context->device);
     Stream *stream = us_stream_create((Context *)context, 0);
     bool queued = stream != NULL && us_graph_launch(graph, stream, call->function);
     us_require(call, queued, "modelRI", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to run the model");
@@ -177,6 +178,9 @@ static void execute(Call *call, Graph *graph, const Context *context, int64_t ti
     if (stream != NULL) {
         us_stream_destroy(stream, status != WAIT_TIMEOUT);
     }
+    if (call->status == 0) {
+        acl_require_no_abort_since(call, context->device, past_aborts);
+    }
 }
 
 aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout)
@@ -189,6 +193,9 @@ aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout)
                "model %u was captured: aclmdlRIExecuteAsync runs it", (unsigned)graph->id);
     if (call.status == 0) {
         require_ready(&call, graph);
+    }
+    if (call.status == 0) {
+        acl_require_no_abort(&call, context->device);
     }
     if (call.status == 0) {
         execute(&call, graph, context, timeout_us);

@@ -200,7 +200,7 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
                (int)stream->id, (int)stream->context->device->ordinal, (int)context->device->ordinal);
 }
 
-static void require_no_abort(Call *call, const Device *device)
+void acl_require_no_abort(Call *call, const Device *device)
 {
     const Runtime *runtime = acl_runtime();
     us_require(call, runtime == NULL || atomic_load(&runtime->aborts[device->ordinal]) == 0, "device", "aborting",
@@ -216,7 +216,7 @@ uint32_t acl_past_aborts(const Device *device)
 
 void acl_require_no_abort_since(Call *call, const Device *device, uint32_t past_aborts)
 {
-    require_no_abort(call, device);
+    acl_require_no_abort(call, device);
     us_require(call, acl_past_aborts(device) == past_aborts, "device", "aborting", ACL_ERROR_RT_DEVICE_TASK_ABORT,
                "aclrtDeviceTaskAbort has stopped the work of device %d during the wait", (int)device->ordinal);
 }
@@ -230,7 +230,7 @@ Stream *acl_require_work_stream(Call *call, aclrtStream handle)
                "implicit", ACL_ERROR_RT_STREAM_CAPTURE_IMPLICIT,
                "the default stream cannot be used while another stream of its context is captured");
     if (call->status == 0) {
-        require_no_abort(call, stream->context->device);
+        acl_require_no_abort(call, stream->context->device);
     }
     return call->status == 0 && context != NULL ? stream : NULL;
 }

@@ -100,7 +100,8 @@ void acl_require_own_stream(Call *call, const char *parameter, const char *rule,
  * with a capture), device/aborting. */
 Stream *acl_require_work_stream(Call *call, aclrtStream handle);
 
-/* For calls that wait: what was given before the wait, and whether an abort came meanwhile (rule device/aborting). */
+/* For calls that wait (rule device/aborting): no abort goes on; what was given before the wait; none came meanwhile either. */
+void acl_require_no_abort(Call *call, const Device *device);
 uint32_t acl_past_aborts(const Device *device);
 void acl_require_no_abort_since(Call *call, const Device *device, uint32_t past_aborts);
 

@@ -167,7 +167,8 @@ def while_aborting(function, legal):
     return run
 
 
-WORK = {**{name: test_acl_model for name in test_acl_model.WORK},
+WAITS = [f"{name}{suffix}" for name in ("aclrtSynchronizeDevice", "aclrtSynchronizeEvent") for suffix in ("", "WithTimeout")]
+WORK = {**{name: test_acl_model for name in (*test_acl_model.WORK, "aclmdlRIExecute", *WAITS)},
         **{name: module for module in (test_acl_built_in, test_acl_memory_pool,
                                        test_acl_managed_memory) for name in module.STREAMS}}  # fmt: skip
 
