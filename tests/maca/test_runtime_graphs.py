@@ -76,6 +76,10 @@ run = executable(graph)
 nodes = ffi.new("size_t *")
 ok(lib.mcGraphGetNodes(graph, NULL, nodes))
 assert nodes[0] == 5
+few = ffi.new("mcGraphNode_t[3]")
+nodes[0] = 2
+ok(lib.mcGraphGetNodes(graph, few, nodes))
+assert nodes[0] == 2 and few[0] and few[1] and not few[2]
 for value in (1, 2, -4):
     put(x, value)
     for on in (s, t, NULL):
@@ -143,7 +147,9 @@ for attempt, status in (
         captured = rt.stream(flags)
         ok(lib.mcStreamBeginCapture(captured, lib.mcStreamCaptureModeRelaxed))
         assert attempt() == outcome
-        assert lib.mcStreamEndCapture(captured, ffi.new("mcGraph_t *")) == (lib.mcErrorStreamCaptureInvalidated if outcome else 0)
+        ended = ffi.new("mcGraph_t *", ffi.cast("mcGraph_t", 16))
+        assert lib.mcStreamEndCapture(captured, ended) == (lib.mcErrorStreamCaptureInvalidated if outcome else 0)
+        assert bool(ended[0]) == (outcome == 0)
         assert get(z) == 9 or not outcome
         put(z, 9)
 # The device is more than its default stream: waiting for it would wait for a stream of any kind.

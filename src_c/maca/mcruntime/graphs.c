@@ -71,11 +71,12 @@ mcError_t mcStreamEndCapture(mcStream_t s, mcGraph_t *graph)
     us_require(&call, graph != NULL, "graph", "null", mcErrorInvalidValue, "graph must not be NULL");
     Stream *stream = require_own_stream(&call, s);
     Graph *made = NULL;
-    if (call.status == 0) {
-        require_captured(&call, us_capture_end(stream, &made));
-    }
+    const CaptureFault fault = call.status == 0 ? us_capture_end(stream, &made) : CAPTURE_OK;
+    require_captured(&call, fault);
     if (call.status == 0) {
         *graph = made->handle;
+    } else if (fault == CAPTURE_FAULT_INVALID || fault == CAPTURE_FAULT_UNJOINED) {
+        *graph = NULL; /* the capture is over all the same */
     }
     return runtime_end(&call);
 }
@@ -164,7 +165,7 @@ mcError_t mcGraphGetNodes(mcGraph_t graph, mcGraphNode_t *nodes, size_t *numNode
         nodes[i] = NULL;
     }
     if (call.status == 0) {
-        *numNodes = count;
+        *numNodes = nodes != NULL && count > *numNodes ? *numNodes : count;
     }
     return runtime_end(&call);
 }
