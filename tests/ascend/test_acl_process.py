@@ -42,6 +42,18 @@ thread = threading.Thread(target=lambda: print(lib.aclrtSynchronizeStream(ffi.NU
     assert run_python(source, {"UNDERSTUDY_DEVICES": "2"}).split() == ["107002", "0", "0", "0", "1", "0"]
 
 
+@pytest.mark.parametrize("devices, status", [(0, 0), (1, 100000), (2, 100000), (3, 0)])
+def test_a_default_device_that_is_not_there(tmp_path, devices, status):
+    file = tmp_path / "acl.json"
+    file.write_text('{"defaultDevice": {"default_device": "2"}}')
+    source = SHORT + f"""
+print(lib.aclInit({os.fsencode(file)!r}))
+sentence = lib.aclGetRecentErrMsg()
+print(bool(sentence) and b"the last device is" in ffi.string(sentence))
+"""
+    assert run_python(source, {"UNDERSTUDY_DEVICES": str(devices)}).split() == [str(status), str(status != 0)]
+
+
 @pytest.mark.parametrize("text, answers", [
     ('{"err_msg_mode": "1"}', "True False False True"), ('{"err_msg_mode": 1, "dump": {}}', "True False False True"),
     ('{"err_msg_mode": "0"}', "False False True True"), ('{"dump": {"err_msg_mode": "1"}}', "False False True True"),

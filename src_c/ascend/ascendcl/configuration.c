@@ -1,4 +1,5 @@
 #include "ascend/ascendcl/configuration.h"
+#include "ascend/ascendcl/runtime.h"
 
 #include "acl/acl_base.h"
 #include "report/hash.h"
@@ -243,6 +244,10 @@ void acl_read_configuration(Call *call, const char *path, Configuration *configu
                "err_msg_mode in %s is neither 0 nor 1", path);
     us_require(call, device >= -1 && device <= INT32_MAX, "configPath", "default-device", ACL_ERROR_INVALID_PARAM,
                "default_device in %s is no device number", path);
+    const Runtime *runtime = acl_runtime();
+    const int32_t devices = runtime != NULL ? runtime->platform->device_count : 0;
+    us_require(call, devices == 0 || device < devices, "configPath", "default-device", ACL_ERROR_INVALID_PARAM,
+               "default_device in %s is %ld; the last device is %d", path, device, (int)devices - 1);
     acl_require_dump(call, wanted + DUMP, &configuration->dump);
     if (call->status != 0) {
         free(text);
