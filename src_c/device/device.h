@@ -206,6 +206,8 @@ Use us_use_of_rows(const void *address, size_t pitch, const Copy *copy, bool wri
 /* Checked copies and fills as tasks. False: no memory. */
 bool us_stream_copy(Stream *stream, const Copy *copy, const char *name);
 bool us_stream_fill(Stream *stream, const Fill *fill, const char *name);
+/* For the checks: new memory that others may use once the stream has come so far. */
+void us_stream_has_first(Stream *stream, void *address, size_t size, const char *name);
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 

@@ -64,6 +64,16 @@ static void give_up_record(GraphLaunch *launch, Step *step, uint64_t time)
     }
 }
 
+static void let_go(GraphLaunch *launch)
+{
+    if (us_reference_drop(&launch->references)) {
+        us_replaced_let_go(launch->replaced);
+        us_graph_let_go(launch->graph);
+        free(launch);
+    }
+}
+
+/* Of the task. */
 static void release_launch(void *argument)
 {
     GraphLaunch *launch = argument;
@@ -73,9 +83,7 @@ static void release_launch(void *argument)
     if (launch->is_in_line) {
         us_graph_leave_line(launch);
     }
-    us_replaced_let_go(launch->replaced);
-    us_graph_let_go(launch->graph);
-    free(launch);
+    let_go(launch);
 }
 
 /* For the checks: a launch comes after the records that it waits for, and uses what its tasks use, in any order. */
@@ -141,15 +149,10 @@ static void keep_moment(GraphState *graph, Moment *over)
     }
 }
 
-bool us_graph_launch(Graph *public, Stream *stream, const char *name)
+/* What a launch needs before it is queued: numbers for its records, and what it comes after. The uses of its tasks, allocated. */
+static Use *prepare(GraphLaunch *launch, size_t *use_count)
 {
-    GraphState *graph = graph_state(public);
-    GraphLaunch *launch = malloc(sizeof *launch + graph->external_count * sizeof *launch->records);
-    if (launch == NULL || !us_graph_hold(graph)) {
-        free(launch);
-        return false;
-    }
-    *launch = (GraphLaunch){.graph = graph, .stream = stream_state(stream)};
+    GraphState *graph = launch->graph;
     pthread_mutex_lock(&graph->lock);
     launch->moment = us_order_hold(graph->over);
     if ((us_checks() & CHECK_RACE) != 0 && !graph->compared) {
@@ -162,35 +165,39 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     if (graph->may_block && waits_for_the_unknown(graph)) {
         launch->moment = us_order_join(launch->moment, us_order_unknown());
     }
-    size_t use_count = 0;
-    Use *uses = collect_uses(graph, &use_count);
+    Use *uses = collect_uses(graph, use_count);
     pthread_mutex_unlock(&graph->lock);
+    return uses;
+}
+
+bool us_graph_launch(Graph *public, Stream *stream, const char *name)
+{
+    GraphState *graph = graph_state(public);
+    GraphLaunch *launch = malloc(sizeof *launch + graph->external_count * sizeof *launch->records);
+    if (launch == NULL || !us_graph_hold(graph)) {
+        free(launch);
+        return false;
+    }
+    *launch = (GraphLaunch){.references = 2, .graph = graph, .stream = stream_state(stream)};
+    size_t use_count = 0;
+    Use *uses = prepare(launch, &use_count);
+    Moment *after = launch->moment;
     Task task = {.work = {name, "graph", 0}, .run = run_launch, .ready = launch_is_ready, .release = release_launch,
                  .takes_place = us_graph_enter_line, .argument = launch, .anywhere = !graph->runs_program, .uses = uses,
-                 .use_count = use_count};
-    Moment *after = launch->moment, *over = NULL;
-    task.after = after;
-    task.over = &over;
-    bool external = graph->external_count > 0;
-    (void)us_graph_hold(graph); /* as the launch does, which may be over before its ticket is told */
-    GraphLaunch *told = external ? malloc(sizeof *told + graph->external_count * sizeof *told->records) : NULL;
-    if (told != NULL) {
-        __builtin_memcpy(told, launch, sizeof *told + graph->external_count * sizeof *told->records);
-    }
+                 .use_count = use_count, .after = after, .over = &launch->moment};
+    launch->moment = NULL;
     uint64_t ticket = 0;
     bool queued = us_stream_queue(stream_state(stream), task, &ticket);
     free(uses);
     us_order_let_go(after);
     if (!queued) {
         release_launch(launch);
-    } else if (told != NULL) {
-        told->moment = over;
+    } else if (graph->external_count > 0) {
         pthread_mutex_lock(&graph->lock);
-        each_external(told, tell_origin, ticket);
+        each_external(launch, tell_origin, ticket);
         pthread_mutex_unlock(&graph->lock);
     }
-    free(told);
-    keep_moment(graph, over);
-    us_graph_let_go(graph);
+    keep_moment(graph, launch->moment);
+    let_go(launch);
     return queued;
 }

@@ -13,14 +13,15 @@ typedef struct Replaced {
 
 /* One launch. `records` has a number for each external step: the record it makes or waits for. */
 typedef struct GraphLaunch {
-    GraphState *graph; /* held */
+    References references; /* its task, and the call that makes it */
+    GraphState *graph;     /* held */
     StreamState *stream;
     struct GraphLaunch *next; /* in the graph's line: a later one */
     bool is_in_line;          /* false: not queued, or a step of another graph, which runs within that one's launches */
     uint64_t ticket;          /* of its task, once it is in line */
     _Atomic bool aborted;
     Replaced *replaced; /* held; NULL: no update since the launch. With the graph's lock */
-    Moment *moment; /* for the checks: what it waits for, or when it is over */
+    Moment *moment;     /* for the checks, of the call: what it waits for, then when it is over */
     uint64_t records[];
 } GraphLaunch;
 

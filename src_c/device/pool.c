@@ -371,13 +371,6 @@ static bool enter_block(PoolState *pool, const void *address, size_t bytes)
     return there;
 }
 
-static DeviceFault run_nothing(void *argument, Explanation *why)
-{
-    (void)argument;
-    (void)why;
-    return DEVICE_FAULT_NONE;
-}
-
 MemoryStatus us_pool_allocate(Pool *public, Stream *stream, size_t size, const char *function, void **address)
 {
     PoolState *pool = pool_state(public);
@@ -394,10 +387,7 @@ MemoryStatus us_pool_allocate(Pool *public, Stream *stream, size_t size, const c
     if (!enter_block(pool, made, bytes)) {
         return MEMORY_EXHAUSTED;
     }
-    if ((us_checks() & (CHECK_RACE | CHECK_SYNC)) != 0) { /* the stream has it first */
-        Use all = {.address = (uintptr_t)made, .size = size, .writes = true};
-        us_stream_submit_using(stream, (Work){function, "memory", size}, (Uses){&all, 1}, run_nothing, NULL, NULL);
-    }
+    us_stream_has_first(stream, made, size, function);
     *address = made;
     return MEMORY_OK;
 }

@@ -1,4 +1,5 @@
-/* Tasks that streams know themselves: copies, fills, waiting for another stream. */
+/* Tasks that streams know themselves: copies, fills, having memory first, waiting for another stream. */
+#include "device/check.h"
 #include "device/order.h"
 
 #include <stdlib.h>
@@ -70,6 +71,23 @@ bool us_stream_fill(Stream *stream, const Fill *fill, const char *name)
         return false;
     }
     return true;
+}
+
+/* ---- memory that is allocated in a stream's order ---- */
+
+static DeviceFault run_nothing(void *argument, Explanation *why)
+{
+    (void)argument;
+    (void)why;
+    return DEVICE_FAULT_NONE;
+}
+
+void us_stream_has_first(Stream *stream, void *address, size_t size, const char *name)
+{
+    if ((us_checks() & (CHECK_RACE | CHECK_SYNC)) != 0) {
+        const Use all = {.address = (uintptr_t)address, .size = size, .writes = true};
+        us_stream_submit_using(stream, (Work){name, "memory", size}, (Uses){&all, 1}, run_nothing, NULL, NULL);
+    }
 }
 
 /* ---- one stream waits for another ---- */

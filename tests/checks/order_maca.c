@@ -25,6 +25,19 @@ static void free_in_order(int is_ordered)
     CHECK(mcDeviceSynchronize() == mcSuccess);
 }
 
+/* What is allocated in a stream's order is another stream's once that waits for it. */
+static void allocate_in_order(int is_ordered)
+{
+    void *block;
+    mcEvent_t allocated;
+    CHECK(mcEventCreate(&allocated) == mcSuccess && mcMallocAsync(&block, BYTES, first) == mcSuccess);
+    if (is_ordered) {
+        CHECK(mcEventRecord(allocated, first) == mcSuccess && mcStreamWaitEvent(second, allocated, 0) == mcSuccess);
+    }
+    CHECK(mcMemsetAsync(block, 1, BYTES, second) == mcSuccess && mcDeviceSynchronize() == mcSuccess);
+    CHECK(mcFree(block) == mcSuccess && mcEventDestroy(allocated) == mcSuccess);
+}
+
 static mcGraphExec_t record_fill(void *block)
 {
     mcGraph_t graph;
@@ -93,6 +106,8 @@ int main(int count, char **arguments)
     CHECK(mcStreamCreateWithFlags(&second, mcStreamNonBlocking) == mcSuccess);
     if (strstr(what, "free") != NULL) {
         free_in_order(strcmp(what, "free") == 0);
+    } else if (strstr(what, "allocation") != NULL) {
+        allocate_in_order(strcmp(what, "allocation") == 0);
     } else if (strstr(what, "launch") != NULL) {
         launch_twice(strcmp(what, "launch") == 0);
     } else if (strstr(what, "branches") != NULL) {

@@ -36,7 +36,8 @@ def test_another_thread_hides_no_mistake():
 
 
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
-@pytest.mark.parametrize("what, expected", [("free", None), ("unordered-free", "mcFreeAsync"), ("launch", None),
+@pytest.mark.parametrize("what, expected", [("free", None), ("unordered-free", "mcFreeAsync"), ("allocation", None),
+                                            ("unordered-allocation", "mcMemsetAsync"), ("launch", None),
                                             ("unordered-launch", "mcGraphLaunch"), ("branches", None),
                                             ("unordered-branches", "mcMemsetAsync"), ("reset", None)])
 def test_what_ends_in_a_streams_order(what, expected, mode):

@@ -136,6 +136,12 @@ static void allocate_in_order(Call *call, Stream *stream, Device *device, size_t
         runtime_synchronize(call, stream);
     }
     runtime_allocate(call, device, MEMORY_DEVICE, n, p);
+    if (call->status == 0) {
+        if (maca_stream_enter(stream)) {
+            us_stream_has_first(stream, *p, n, call->function);
+        }
+        maca_stream_leave(stream);
+    }
 }
 
 mcError_t mcMallocAsync(void **p, size_t n, mcStream_t s)
