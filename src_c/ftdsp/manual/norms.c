@@ -44,7 +44,7 @@ static KernelStatus run_softmax(const void *context, const void *from, void *to,
     const FtSoftmax *a = context;
     const int64_t shape[] = {a->outter_size, a->axis_size, a->inner_size};
     const View views[] = {us_view_contiguous((void *)from, dtype, 3, shape), us_view_contiguous(to, dtype, 3, shape)};
-    const Softmax attributes = {SOFTMAX_ACCURATE, 1, 1, 1, 0};
+    const Softmax attributes = {.algorithm = SOFTMAX_ACCURATE, .first_axis = 1, .last_axis = 1, .alpha = 1};
     return us_view_is_empty(&views[0]) ? KERNEL_OK : us_softmax_forward(views, &attributes);
 }
 

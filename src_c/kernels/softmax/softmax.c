@@ -1,6 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "kernels/maths/maths.h"
+#include "kernels/move/past.h"
 #include "kernels/move/transpose.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
@@ -88,6 +89,14 @@ static void *element(const View *view, int64_t offset)
 static bool is_forward(const Plan *plan)
 {
     return plan->count == 2;
+}
+
+/* Of a piece, before other threads are told. */
+static void end_of_results(const Plan *plan)
+{
+    if (plan->softmax->past) {
+        us_past_is_done();
+    }
 }
 
 static int64_t whole_vectors(int64_t count)
@@ -287,6 +296,7 @@ static void run_piece(void *context, int64_t piece)
             run_gathered_row(plan, i, scratch);
         }
     }
+    end_of_results(plan);
     if (scratch != small) {
         us_scratch_give_back(scratch);
     }
@@ -344,6 +354,7 @@ static void part_forward(void *context, int64_t part)
     Plan *plan = context;
     plan->loops->part_forward(plan->softmax, part_of(plan, 0, part), part_size(plan, part), plan->shift, plan->sum,
                               (void *)part_of(plan, 1, part));
+    end_of_results(plan);
 }
 
 static void part_dot(void *context, int64_t part)
@@ -358,6 +369,7 @@ static void part_backward(void *context, int64_t part)
     Plan *plan = context;
     plan->loops->part_backward(plan->softmax, part_of(plan, 0, part), part_of(plan, 1, part), part_size(plan, part),
                                plan->sum, (void *)part_of(plan, 2, part));
+    end_of_results(plan);
 }
 
 static double sum_of_parts(const Plan *plan, int64_t parts)
@@ -520,6 +532,26 @@ static bool chooses_columns(const Plan *plan, bool one_type)
     return is_short && plan->other_axes.shape[plan->other_axes.rank - 1] >= LANES;
 }
 
+/* Whether the results go past the caches: no cache can keep them, they are not what the kernel reads, and whole lines are
+ * written at a time. */
+static bool goes_past(const Plan *plan, bool columns)
+{
+    const View *result = plan->views[plan->count - 1];
+    const int64_t size = (int64_t)us_dtype_size(result->dtype), line = CACHE_LINE_BYTES / size;
+    const Axes *others = &plan->other_axes, *group = &plan->group_axes;
+    bool past = plan->direct && plan->softmax->beta == 0 && us_view_elements(result) >= PAST_MAP_BYTES / size &&
+                (uintptr_t)result->data % CACHE_LINE_BYTES == 0 &&
+                (columns ? others->shape[others->rank - 1] : plan->group) % line == 0;
+    for (int k = 0; k < plan->count - 1; k++) {
+        past &= plan->views[k]->data != result->data;
+    }
+    const int last = plan->count - 1;
+    for (int axis = 0; axis < others->rank - (columns ? 1 : 0); axis++) {
+        past &= others->strides[last][axis] % line == 0;
+    }
+    return past && (!columns || group->strides[last][0] % line == 0);
+}
+
 static KernelStatus run(const View *views, int count, const Softmax *softmax)
 {
     Plan plan = {.softmax = softmax, .count = count, .compute = DTYPE_FLOAT32};
@@ -542,6 +574,9 @@ static KernelStatus run(const View *views, int count, const Softmax *softmax)
     plan.direct = one_type && plan.group_axes.rank == 1 && has_unit_stride(&plan, run_axes);
     plan.turned = columns && one_type && !plan.direct && has_unit_stride(&plan, &plan.group_axes);
     plan.tile = !columns && one_type && !plan.direct && plan.group_axes.rank == 1 ? rows_of_tile(&plan) : 0;
+    Softmax own = *softmax;
+    own.past = goes_past(&plan, columns);
+    plan.softmax = &own;
     plan.loops = &loops[plan.direct || plan.turned || plan.tile > 0 ? views[0].dtype : plan.compute];
     if (columns) {
         run_all_columns(&plan);
