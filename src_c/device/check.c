@@ -172,6 +172,12 @@ void us_check_host_copy(const void *address, size_t size, bool writes)
     }
 }
 
+bool us_check_is_settled(const void *address, size_t size)
+{
+    User user;
+    return !us_order_find_user((uintptr_t)address, size, false, &user);
+}
+
 bool us_check_host_touch(const void *address, const void *instruction)
 {
     User user;

@@ -40,6 +40,9 @@ void us_check_host_copy(const void *address, size_t size, bool writes);
  * bytes there. False: it is not closed. */
 bool us_check_host_touch(const void *address, const void *instruction);
 
+/* sync, race, memory: no task that the host has not waited for writes to these bytes. */
+bool us_check_is_settled(const void *address, size_t size);
+
 /* leak: lists live memory, streams, events and the profile's kinds of objects, once per platform. Called by the vendor's
  * finalise function and at the end of the process. */
 void us_check_leaks(Platform *platform);

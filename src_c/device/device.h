@@ -146,7 +146,8 @@ typedef struct Work {
 bool us_stream_submit_work(Stream *stream, Work work, TaskRun *run, void (*release)(void *argument), void *argument);
 
 /* The same, with the bytes it uses, as the program addresses them: for UNDERSTUDY_CHECK. `size` bytes from `address`
- * on, or only some of them: runs of `run` bytes, repeated at the distances of the levels, the largest first. */
+ * on, or only some of them: runs of `run` bytes, repeated at the distances of the levels, the largest first. With one level
+ * each run may be `growth` bytes longer, or shorter, than the one before it, as in a triangle. */
 enum { USE_LEVEL_LIMIT = 3 };
 typedef struct Use {
     uintptr_t address;
@@ -154,6 +155,7 @@ typedef struct Use {
     bool writes;
     int32_t level_count;
     size_t run;
+    int64_t growth;
     struct {
         size_t count, distance;
     } levels[USE_LEVEL_LIMIT];

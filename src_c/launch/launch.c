@@ -5,7 +5,9 @@
 #include "device/order.h"
 #include "launch/blocks.h"
 #include "launch/trusted.h"
+#include "kernels/matmul/lines.h"
 #include "launch/view_check.h"
+#include "launch/view_use.h"
 #include "report/trace.h"
 #include "tensor/parallel.h"
 
@@ -19,6 +21,7 @@ void us_launch_begin(Launch *launch, const char *function)
     launch->kernel = NULL;
     launch->overfull = false;
     launch->view_count = 0;
+    launch->part_count = 0;
     launch->attribute_size = 0;
 }
 
@@ -43,6 +46,20 @@ void us_launch_output(Launch *launch, bool reads_prior)
 {
     if (launch->view_count > 0) {
         launch->access[launch->view_count - 1] = reads_prior ? VIEW_READ_WRITE : VIEW_WRITE;
+    }
+}
+
+void us_launch_part(Launch *launch, const ViewPart *part)
+{
+    if (us_checks() != 0 && launch->part_count < LAUNCH_PART_LIMIT) {
+        launch->parts[launch->part_count++] = *part;
+    }
+}
+
+void us_launch_factor(Launch *launch, int32_t view, int32_t factor)
+{
+    if (!us_view_is_absent(&launch->views[factor])) {
+        us_launch_part(launch, &(ViewPart){.view = view, .factor = factor});
     }
 }
 
@@ -106,63 +123,6 @@ typedef struct QueuedLaunch {
     size_t size; /* bytes of this block */
 } QueuedLaunch;
 
-static bool adds_level(const Use *use, size_t count, size_t distance)
-{
-    return count > 1 && distance != (use->level_count > 0 ? use->levels[0].count * use->levels[0].distance : use->run);
-}
-
-/* Which of the bytes that it reaches a view shows, as far as that takes few levels; otherwise all count. */
-static void describe_gaps(const View *view, Use *use)
-{
-    bool done[VIEW_RANK_LIMIT] = {false};
-    use->run = us_dtype_size(view->dtype);
-    for (int32_t round = 0; round < view->rank; round++) {
-        int32_t next = -1;
-        for (int32_t axis = 0; axis < view->rank; axis++) {
-            bool smaller = next < 0 || llabs(view->strides[axis]) < llabs(view->strides[next]);
-            next = !done[axis] && smaller ? axis : next;
-        }
-        done[next] = true;
-        size_t count = (size_t)view->shape[next];
-        size_t distance = (size_t)llabs(view->strides[next]) * us_dtype_size(view->dtype);
-        if (count == 1 || distance == 0) {
-            continue;
-        }
-        if (use->level_count == 0 && distance == use->run) {
-            use->run *= count;
-        } else if (adds_level(use, count, distance)) {
-            if (use->level_count == USE_LEVEL_LIMIT) {
-                use->level_count = 0;
-                return;
-            }
-            memmove(&use->levels[1], &use->levels[0], (size_t)use->level_count * sizeof use->levels[0]);
-            use->levels[0].count = count;
-            use->levels[0].distance = distance;
-            use->level_count++;
-        } else {
-            use->levels[0].count *= count;
-        }
-    }
-}
-
-/* The bytes a view reaches, as the program addresses them; false when they exceed the address space. */
-static bool reach_of(const View *view, Use *use)
-{
-    int64_t lowest = 0;
-    int64_t highest = 0;
-    int64_t element = (int64_t)us_dtype_size(view->dtype);
-    int64_t first = 0;
-    int64_t bytes = 0;
-    if (!us_view_extent(view, &lowest, &highest) || __builtin_mul_overflow(lowest, element, &first) ||
-        __builtin_sub_overflow(highest, lowest, &bytes) || __builtin_add_overflow(bytes, 1, &bytes) ||
-        __builtin_mul_overflow(bytes, element, &bytes)) {
-        return false;
-    }
-    use->address = (uintptr_t)view->data + (uintptr_t)first;
-    use->size = (size_t)bytes;
-    return true;
-}
-
 static bool is_of_device(ViewAccess access)
 {
     return (access & VIEW_READ_WRITE) != 0;
@@ -202,7 +162,7 @@ static bool open_view(const Device *device, View *view, const char *name, Explan
         us_explain(why, "%s has no address", name);
         return false;
     }
-    if (!reach_of(view, &use)) {
+    if (!us_view_use_reach(view, &use)) {
         us_explain(why, "%s reaches beyond the address space", name);
         return false;
     }
@@ -228,6 +188,36 @@ static void unpack_view(const QueuedLaunch *launch, int32_t i)
     unpack(launch->packed + (size_t)i * launch->packed_size, &launch->views[i]);
 }
 
+/* What is used of a view, where that is not all; NULL: all of it. */
+static const ViewPart *part_of(const LaunchTask *task, int32_t view)
+{
+    for (int32_t i = 0; i < task->part_count; i++) {
+        if (task->parts[i].view == view) {
+            return &task->parts[i];
+        }
+    }
+    return NULL;
+}
+
+bool us_factor_is_zero(const Device *device, const View *factor)
+{
+    Explanation why;
+    double value[2] = {0};
+    const size_t size = us_dtype_size(factor->dtype);
+    const void *data = us_memory_open(device->platform, device, factor->data, size, MEMORY_USER_KERNEL, &why);
+    if (data != NULL) {
+        us_line_load(is_complex(factor->dtype) ? DTYPE_COMPLEX128 : DTYPE_FLOAT64, value, data, factor->dtype, 1, 1, false);
+    }
+    return data != NULL && is_zero(value);
+}
+
+static bool reads(const QueuedLaunch *launch, int32_t view)
+{
+    const ViewPart *part = part_of(&launch->task, view);
+    return (launch->task.access[view] & VIEW_READ) != 0 &&
+           (part == NULL || part->factor < 0 || !us_factor_is_zero(launch->device, &launch->views[part->factor]));
+}
+
 /* UNDERSTUDY_CHECK=init: inputs must have been written, outputs count as written. Before the views are opened. */
 static void check_contents(const QueuedLaunch *launch)
 {
@@ -245,10 +235,10 @@ static void check_contents(const QueuedLaunch *launch)
             if (!is_used(view) || view->data == NULL) {
                 continue;
             }
-            if (pass == 0 && task->access[i] & VIEW_READ) {
-                us_check_view_is_written(platform, view, task->function, task->names[i]);
+            if (pass == 0 && reads(launch, i)) {
+                us_check_view_is_written(platform, view, part_of(task, i), task->function, task->names[i]);
             } else if (pass == 1 && task->access[i] & VIEW_WRITE) {
-                us_check_mark_view_written(platform, view);
+                us_check_mark_view_written(platform, view, part_of(task, i));
             }
         }
     }
@@ -362,17 +352,18 @@ static bool find_uses(const LaunchTask *task, Use **uses, size_t *count)
     if (us_checks() == 0) {
         return true;
     }
-    *uses = calloc((size_t)task->view_count + 1, sizeof **uses);
+    *uses = calloc((size_t)task->view_count + 1 + (size_t)task->part_count * USES_OF_A_VIEW, sizeof **uses);
     if (*uses != NULL && task->workspace_size > 0) {
         const uintptr_t workspace = (uintptr_t)task->workspace;
         (*uses)[(*count)++] = (Use){.address = workspace, .size = task->workspace_size, .writes = true};
     }
     for (int32_t i = 0; i < task->view_count && *uses != NULL; i++) {
-        Use *use = *uses + *count;
-        if (is_of_device(task->access[i]) && is_used(task->views[i]) && reach_of(task->views[i], use)) {
-            use->writes = (task->access[i] & VIEW_WRITE) != 0;
-            describe_gaps(task->views[i], use);
-            ++*count;
+        if (is_of_device(task->access[i]) && is_used(task->views[i])) {
+            Use found[USES_OF_A_VIEW];
+            const size_t of_view = us_uses_of_view(task->views[i], part_of(task, i), (task->access[i] & VIEW_WRITE) != 0,
+                                                   found);
+            memcpy(*uses + *count, found, of_view * sizeof *found);
+            *count += of_view;
         }
     }
     return *uses != NULL;
@@ -414,7 +405,8 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
         rank = task->views[i]->rank > rank ? task->views[i]->rank : rank;
     }
     const size_t packed = packed_size(rank);
-    size_t size = sizeof(QueuedLaunch) + 6 * 16 + count * packed + views + names + access + task->attribute_size;
+    const size_t parts = (size_t)task->part_count * sizeof *task->parts;
+    size_t size = sizeof(QueuedLaunch) + 7 * 16 + count * packed + views + names + access + parts + task->attribute_size;
     QueuedLaunch *queued = us_block_take(&size);
     if (queued == NULL) {
         return NULL;
@@ -427,6 +419,7 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
     queued->task.attributes = keep(&cursor, task->attributes, task->attribute_size);
     queued->task.names = keep(&cursor, task->names, names);
     queued->task.access = keep(&cursor, task->access, access);
+    queued->task.parts = keep(&cursor, task->parts, parts);
     queued->task.views = NULL;
     queued->packed = cursor;
     queued->packed_size = packed;
@@ -503,6 +496,8 @@ LaunchTask us_launch_task(const Launch *launch, const View **views)
         .views = views,
         .names = launch->names,
         .access = launch->access,
+        .parts = launch->parts,
+        .part_count = launch->part_count,
         .attributes = launch->attributes,
         .attribute_size = launch->attribute_size,
     };

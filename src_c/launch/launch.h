@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "kernels/kernels.h"
+#include "launch/view_part.h"
 
 /* What the kernel does with a view: for the checks of UNDERSTUDY_CHECK. */
 typedef enum ViewAccess {
@@ -40,6 +41,8 @@ typedef struct LaunchTask {
     const View *const *views; /* `data` holds the address the program gave */
     const char *const *names; /* the vendor's parameter names: for messages */
     const ViewAccess *access;
+    const ViewPart *parts; /* of views that are not used, or not read, as a whole; for the checks */
+    int32_t part_count;
     const void *attributes;
     size_t attribute_size;
     /* Memory that the program lends the kernel: nothing of ours needs it, but UNDERSTUDY_CHECK=workspace does. */
@@ -58,9 +61,12 @@ typedef struct LaunchTask {
  * False: no memory. */
 bool us_launch_submit_task(const LaunchTask *task, Stream *stream);
 
+/* For the checks, when the work runs: whether the number at the program's address is 0. */
+bool us_factor_is_zero(const Device *device, const View *factor);
+
 /* ---- for functions whose views are few and known ------------------------------------------------------------------- */
 
-enum { LAUNCH_VIEW_LIMIT = 16, LAUNCH_ATTRIBUTE_LIMIT = 256 };
+enum { LAUNCH_VIEW_LIMIT = 16, LAUNCH_ATTRIBUTE_LIMIT = 256, LAUNCH_PART_LIMIT = 4 };
 
 typedef struct Launch {
     const char *function;
@@ -70,6 +76,8 @@ typedef struct Launch {
     View views[LAUNCH_VIEW_LIMIT];
     const char *names[LAUNCH_VIEW_LIMIT];
     ViewAccess access[LAUNCH_VIEW_LIMIT];
+    int32_t part_count;
+    ViewPart parts[LAUNCH_PART_LIMIT];
     size_t attribute_size;
     _Alignas(16) unsigned char attributes[LAUNCH_ATTRIBUTE_LIMIT];
 } Launch;
@@ -80,6 +88,10 @@ void us_launch_view(Launch *launch, const char *name, const View *view);
 void us_launch_access(Launch *launch, const char *name, const View *view, ViewAccess access);
 /* Says that the view added last is an output; its old values count only when `reads_prior`. */
 void us_launch_output(Launch *launch, bool reads_prior);
+/* Says that a view is not used, or not read, as a whole; nothing without checks. */
+void us_launch_part(Launch *launch, const ViewPart *part);
+/* The same: a view is not read where the number in another, if it is there, is 0. */
+void us_launch_factor(Launch *launch, int32_t view, int32_t factor);
 void us_launch_kernel(Launch *launch, Kernel *kernel, const void *attributes, size_t size);
 
 /* The launch's task, which points into it and into a table of LAUNCH_VIEW_LIMIT views. */

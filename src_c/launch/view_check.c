@@ -28,9 +28,32 @@ static void each_run(const View *view, RunVisit *visit, void *context)
     }
 }
 
+/* The same of a part: the rows of a column lie side by side. */
+static void each_run_of_part(const View *view, const ViewPart *part, RunVisit *visit, void *context)
+{
+    const size_t element = us_dtype_size(view->dtype);
+    bool more = true;
+    for (int64_t column = 0; column < view->shape[0] && more; column++) {
+        const PartColumn rows = us_part_column(view, part, column);
+        const int64_t offset = column * view->strides[0] + rows.first;
+        more = rows.count == 0 || visit(context, (const char *)view->data + offset * (int64_t)element,
+                                        (size_t)rows.count * element);
+    }
+}
+
+static void each_used_run(const View *view, const ViewPart *part, RunVisit *visit, void *context)
+{
+    if (us_part_is_all(part)) {
+        each_run(view, visit, context);
+    } else {
+        each_run_of_part(view, part, visit, context);
+    }
+}
+
 typedef struct InputCheck {
     Platform *platform;
     const char *function, *name;
+    bool is_written;
 } InputCheck;
 
 static bool check_run(void *context, const char *address, size_t bytes)
@@ -40,6 +63,7 @@ static bool check_run(void *context, const char *address, size_t bytes)
     if (us_check_is_written(check->platform, address, bytes, &unwritten)) {
         return true;
     }
+    check->is_written = false;
     Allocation block;
     if (us_memory_find(check->platform, address, &block)) {
         us_finding("init", "%s reads %s at %p, byte %zu of block #%llu (%zu bytes from %s%s), which was never written",
@@ -50,10 +74,12 @@ static bool check_run(void *context, const char *address, size_t bytes)
     return false;
 }
 
-void us_check_view_is_written(Platform *platform, const View *view, const char *function, const char *name)
+bool us_check_view_is_written(Platform *platform, const View *view, const ViewPart *part, const char *function,
+                              const char *name)
 {
-    InputCheck check = {platform, function, name};
-    each_run(view, check_run, &check);
+    InputCheck check = {platform, function, name, true};
+    each_used_run(view, part, check_run, &check);
+    return check.is_written;
 }
 
 static bool mark_run(void *context, const char *address, size_t bytes)
@@ -62,7 +88,7 @@ static bool mark_run(void *context, const char *address, size_t bytes)
     return true;
 }
 
-void us_check_mark_view_written(Platform *platform, const View *view)
+void us_check_mark_view_written(Platform *platform, const View *view, const ViewPart *part)
 {
-    each_run(view, mark_run, platform);
+    each_used_run(view, part, mark_run, platform);
 }

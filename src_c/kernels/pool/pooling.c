@@ -292,7 +292,7 @@ static void begin(Pool *pool, const Pooling *pooling, const View *in, const View
         pool->out[axis] = out->shape[2 + axis];
     }
     pool->element_size = (int64_t)us_dtype_size(in->dtype);
-    pool->lowest = lowest_of(in->dtype);
+    pool->lowest = pooling->lowest != 0 ? pooling->lowest : lowest_of(in->dtype);
     atomic_init(&pool->out_of_memory, 0);
 
     const int64_t *window = pooling->window, *padding = pooling->padding;
@@ -382,7 +382,9 @@ static KernelStatus end(Pool *pool)
 static KernelStatus forward_alike(const View *views, const void *attributes)
 {
     if (views[0].dtype == DTYPE_INT8) {
-        return us_run_widened(forward_alike, 2, views, attributes, ((const Pooling *)attributes)->beta != 0);
+        Pooling widened = *(const Pooling *)attributes;
+        widened.lowest = INT8_MIN;
+        return us_run_widened(forward_alike, 2, views, &widened, widened.beta != 0);
     }
     Detached detached;
     Pool pool;

@@ -19,6 +19,7 @@ typedef struct Pooling {
     int64_t window[3], padding[3], stride[3];
     double alpha, beta;
     double divide_by; /* averages, if it is not 0 */
+    double lowest;    /* a maximum over no number; 0: the lowest finite value of the views' type */
 } Pooling;
 
 /* Views have rank 4 or 5 (images, channels, space), one floating type; forward also int8. */

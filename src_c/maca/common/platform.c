@@ -122,6 +122,14 @@ mcError_t maca_error_of_fault(DeviceFault fault)
     }
 }
 
+void maca_relax_pinned_side(const void *address, Side *side)
+{
+    Allocation block;
+    if (*side == SIDE_DEVICE && us_memory_find(maca_platform(), address, &block) && block.kind == MEMORY_PINNED) {
+        *side = SIDE_ANY;
+    }
+}
+
 bool maca_is_device_memory(const void *pointer)
 {
     Allocation found;

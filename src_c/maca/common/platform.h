@@ -38,6 +38,9 @@ Context *maca_context(void);
 /* The status of a fault, as the next call that meets it returns it. */
 mcError_t maca_error_of_fault(DeviceFault fault);
 
+/* Page-locked memory is on both sides of a copy: the device reaches it at the host's address (maca-runtime 5). */
+void maca_relax_pinned_side(const void *address, Side *side);
+
 /* Memory that only devices can reach. */
 bool maca_is_device_memory(const void *pointer);
 
@@ -64,6 +67,9 @@ bool maca_stream_join(Stream *stream);
 
 /* us_stream_submit and us_launch_submit_task with that order, the latter also for a Launch. */
 bool maca_submit(Stream *stream, const char *name, TaskRun *run, void (*release)(void *argument), void *argument);
+/* A task of our own code, and what it uses. */
+bool maca_submit_kernel(Stream *stream, const char *name, Uses uses, TaskRun *run, void (*release)(void *argument),
+                        void *argument);
 bool maca_launch(const Launch *launch, Stream *stream);
 bool maca_launch_task(const LaunchTask *task, Stream *stream);
 

@@ -156,6 +156,15 @@ bool maca_submit(Stream *stream, const char *name, TaskRun *run, void (*release)
     return queued;
 }
 
+bool maca_submit_kernel(Stream *stream, const char *name, Uses uses, TaskRun *run, void (*release)(void *argument),
+                        void *argument)
+{
+    const Work work = {name, "kernel", 0};
+    bool queued = maca_stream_enter(stream) && us_stream_submit_using(stream, work, uses, run, release, argument);
+    maca_stream_leave(stream);
+    return queued;
+}
+
 bool maca_launch_task(const LaunchTask *task, Stream *stream)
 {
     bool queued = maca_stream_enter(stream) && us_launch_submit_task(task, stream);

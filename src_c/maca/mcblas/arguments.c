@@ -61,9 +61,9 @@ static int letter_of(const Argument *argument)
     return letters[argument->kind][argument->value];
 }
 
-/* Scalars go to the routine as it reads them. */
-static void add_scalar(BlasCall *call, FortranCall *fortran, const Argument *argument, const BlasScalar *scalar,
-                       DType dtype, int index)
+/* Scalars go to the routine as it reads them. Gives the view of one in device memory, -1 for others. */
+static int add_scalar(BlasCall *call, FortranCall *fortran, const Argument *argument, const BlasScalar *scalar,
+                      DType dtype, int index)
 {
     const DType type = argument->dtype != DTYPE_NONE ? argument->dtype : dtype;
     FortranArgument *slot = &fortran->arguments[fortran->count++];
@@ -72,13 +72,22 @@ static void add_scalar(BlasCall *call, FortranCall *fortran, const Argument *arg
         slot->kind = FORTRAN_DEVICE_SCALAR;
         slot->value = call->launch.view_count;
         us_launch_view(&call->launch, argument->name, &scalar->view);
-    } else {
-        const DType wide = is_complex(type) ? DTYPE_COMPLEX128 : DTYPE_FLOAT64;
-        us_line_store(wide, fortran->scalars[index], type, 1, scalar->values, 1);
+        return slot->value;
     }
+    const DType wide = is_complex(type) ? DTYPE_COMPLEX128 : DTYPE_FLOAT64;
+    us_line_store(wide, fortran->scalars[index], type, 1, scalar->values, 1);
+    return -1;
 }
 
-static void add_array(BlasCall *call, FortranCall *fortran, const Argument *array, DType dtype, bool used)
+/* The scalar with which what the array holds counts: alpha with an input, beta with an output; -1: none. */
+static int factor_of(const Argument *array, int scalar_count)
+{
+    return array->written ? (array->scaled ? 0 : scalar_count == 2 ? 1 : -1) : scalar_count > 0 ? 0 : -1;
+}
+
+/* `factor` is known, or the view `factor_view`; NULL: there is none. */
+static void add_array(BlasCall *call, FortranCall *fortran, const Argument *array, DType dtype, bool used,
+                      const BlasScalar *factor, int factor_view)
 {
     View view = us_view_absent();
     if (used) { /* the routines want the first byte of a vector, whatever the sign of its step */
@@ -93,7 +102,15 @@ static void add_array(BlasCall *call, FortranCall *fortran, const Argument *arra
         fortran->output = (int8_t)call->launch.view_count;
         fortran->hermitian = array->hermitian;
     }
-    us_launch_access(&call->launch, array->name, &view, array->written ? VIEW_READ_WRITE : VIEW_READ);
+    ViewPart part = array->part;
+    part.view = call->launch.view_count;
+    part.factor = factor_view;
+    if (part.slope != 0 || factor_view >= 0) {
+        us_launch_part(&call->launch, &part);
+    }
+    const bool reads_old = factor == NULL || !blas_is_zero(factor);
+    us_launch_access(&call->launch, array->name, &view,
+                     !array->written ? VIEW_READ : reads_old ? VIEW_READ_WRITE : VIEW_WRITE);
     if (array->kind != ARGUMENT_PACKED) {
         fortran->arguments[fortran->count++] = (FortranArgument){FORTRAN_INTEGER, 0, array->step};
     }
@@ -128,7 +145,7 @@ void blas_call_within(BlasCall *call, const char *routine, DType dtype, int coun
     if (!blas_ok(call)) {
         return;
     }
-    int scalar = 0;
+    int scalar = 0, scalar_views[FORTRAN_SCALAR_LIMIT];
     for (const Argument *argument = arguments; argument < arguments + count; argument++) {
         if (argument->kind == ARGUMENT_SIZE || argument->kind == ARGUMENT_LETTER) {
             const int8_t kind = argument->kind == ARGUMENT_SIZE ? FORTRAN_INTEGER : FORTRAN_LETTER;
@@ -137,10 +154,12 @@ void blas_call_within(BlasCall *call, const char *routine, DType dtype, int coun
             if (scalar == 1 && output_kind == ARGUMENT_VECTOR) {
                 fortran.beta = fortran.count;
             }
-            add_scalar(call, &fortran, argument, &scalars[scalar], dtype, scalar);
+            scalar_views[scalar] = add_scalar(call, &fortran, argument, &scalars[scalar], dtype, scalar);
             scalar++;
         } else if (is_array(argument)) {
-            add_array(call, &fortran, argument, dtype, argument->written || (reads_inputs && !is_empty(argument)));
+            const int factor = factor_of(argument, scalar_count);
+            add_array(call, &fortran, argument, dtype, argument->written || (reads_inputs && !is_empty(argument)),
+                      factor < 0 ? NULL : &scalars[factor], factor < 0 ? -1 : scalar_views[factor]);
         } else {
             fortran.arguments[fortran.count++] = (FortranArgument){FORTRAN_LETTER, 0, letter_of(argument)};
         }

@@ -26,7 +26,9 @@ typedef struct Argument {
     int step;            /* leading dimension or increment */
     int64_t rows, columns; /* of a matrix; vectors and packed triangles have so many rows */
     DType dtype;         /* of a scalar that is not of the function's type */
+    ViewPart part; /* of a matrix of which only some elements are used */
     bool written;
+    bool scaled; /* the first scalar multiplies what the written array holds: with 0 it is not read */
     bool hermitian; /* a written matrix of which the routine does not know it */
 } Argument;
 
@@ -40,12 +42,30 @@ typedef struct Argument {
 #define SCALAR_OF(x, type) {.kind = ARGUMENT_SCALAR, .name = #x, .pointer = x, .dtype = type}
 #define MATRIX(x, ld, r, c) \
     {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = r, .columns = c}
+#define TRIANGLE(x, ld, n) \
+    {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = n, .columns = n, \
+     .part = blas_triangle(uplo, MCBLAS_DIAG_NON_UNIT)}
+#define TRIANGLE_OF(x, ld, n, diag) \
+    {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = n, .columns = n, \
+     .part = blas_triangle(uplo, diag)}
+#define TRIANGLE_WRITTEN(x, ld, n) \
+    {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = n, .columns = n, \
+     .part = blas_triangle(uplo, MCBLAS_DIAG_NON_UNIT), .written = true}
 #define HERMITIAN_WRITTEN(x, ld, n) \
     {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = n, .columns = n, \
-     .written = true, .hermitian = true}
+     .part = blas_triangle(uplo, MCBLAS_DIAG_NON_UNIT), .written = true, .hermitian = true}
+#define BAND(x, ld, n, k, diag) \
+    {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = (int64_t)(k) + 1, \
+     .columns = n, .part = blas_band(uplo, n, k, diag)}
+#define GENERAL_BAND(x, ld, m, n, kl, ku) \
+    {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = (int64_t)(kl) + (ku) + 1, \
+     .columns = n, .part = {.slope = 1, .least = ku, .most = (int64_t)(ku) + (m) - 1}}
 #define MATRIX_WRITTEN(x, ld, r, c) \
     {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = r, .columns = c, \
      .written = true}
+#define MATRIX_SCALED(x, ld, r, c) \
+    {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = r, .columns = c, \
+     .written = true, .scaled = true}
 #define VECTOR(x, inc, n) {.kind = ARGUMENT_VECTOR, .name = #x, .step_name = #inc, .pointer = x, .step = inc, .rows = n}
 #define VECTOR_WRITTEN(x, inc, n) \
     {.kind = ARGUMENT_VECTOR, .name = #x, .step_name = #inc, .pointer = x, .step = inc, .rows = n, .written = true}

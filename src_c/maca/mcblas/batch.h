@@ -10,12 +10,21 @@ enum { BATCH_TABLE_LIMIT = 4, BATCH_ATTRIBUTE_LIMIT = 512 };
 /* Does matrix i, whose operands are at `addresses`; several threads may call at once. KERNEL_FAULT: `fault` says why. */
 typedef KernelStatus BatchBody(const void *attributes, char *const *addresses, const double (*scalars)[2]);
 
+typedef enum BatchFactor { BATCH_FACTOR_NONE, BATCH_FACTOR_ALPHA, BATCH_FACTOR_BETA } BatchFactor;
+
 typedef struct BatchTable {
     const char *name;
     const void *table; /* of addresses, or NULL */
+    int64_t entry;     /* the number of its first address in the program's array */
     const void *first; /* the first of matrices `stride` bytes apart, or NULL; neither: not used, addresses are NULL */
     int64_t stride;
-    size_t bytes; /* that each matrix reaches */
+    /* Each matrix, as it lies in memory; of a vector one row of `columns` elements, `leading` apart. */
+    DType dtype;
+    int64_t rows, columns, leading;
+    /* For the checks. Where the factor is 0, what the matrices hold is not read. */
+    ViewAccess access;
+    BatchFactor factor;
+    ViewPart part;
 } BatchTable;
 
 typedef struct Batch {
@@ -27,10 +36,6 @@ typedef struct Batch {
     const char *fault;
     _Alignas(16) unsigned char attributes[BATCH_ATTRIBUTE_LIMIT];
 } Batch;
-
-/* Bytes from the first to the last element of a matrix, or of a vector as one row of `columns` elements `leading` apart; as
- * many as there can be where they are more, which no memory has. */
-size_t blas_reach(int64_t rows, int64_t columns, int64_t leading, int64_t element);
 
 /* Queues a copy of the batch: handle/launch. */
 void blas_batch_submit(BlasCall *call, const Batch *batch);

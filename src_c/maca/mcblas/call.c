@@ -99,6 +99,22 @@ View blas_array(const void *data, DType dtype, int64_t count)
     return us_view_contiguous((void *)(uintptr_t)data, dtype, 1, &count);
 }
 
+ViewPart blas_triangle(mcblasFillMode_t uplo, mcblasDiagType_t diag)
+{
+    const int64_t nearest = diag == MCBLAS_DIAG_UNIT ? 1 : 0; /* to the diagonal, in rows */
+    return uplo == MCBLAS_FILL_MODE_LOWER ? (ViewPart){.factor = -1, .slope = -1, .least = nearest, .most = INT32_MAX}
+                                          : (ViewPart){.factor = -1, .slope = -1, .least = INT32_MIN, .most = -nearest};
+}
+
+/* Element (r, j) of the triangle is in row r - j, or r - j + k of the upper one. */
+ViewPart blas_band(mcblasFillMode_t uplo, int64_t n, int64_t k, mcblasDiagType_t diag)
+{
+    const int32_t unread = diag == MCBLAS_DIAG_UNIT ? 1 : 0;
+    return uplo == MCBLAS_FILL_MODE_LOWER
+               ? (ViewPart){.factor = -1, .slope = 1, .above = unread, .least = 0, .most = n - 1}
+               : (ViewPart){.factor = -1, .slope = 1, .below = unread, .least = k, .most = n - 1 + k};
+}
+
 /* In host mode the library itself reads or writes the scalar. */
 static void check_host(BlasCall *call, const char *parameter, const void *pointer)
 {

@@ -52,6 +52,11 @@ View blas_matrix(const void *data, DType dtype, int64_t rows, int64_t columns, i
 View blas_vector(const void *data, DType dtype, int64_t count, int64_t step);
 View blas_array(const void *data, DType dtype, int64_t count);
 
+/* The elements of a matrix [columns, rows] that stand for a triangle, and, in diagonals, for a triangle of n columns with k
+ * diagonals besides the main one. Where that is of ones, it is not read. */
+ViewPart blas_triangle(mcblasFillMode_t uplo, mcblasDiagType_t diag);
+ViewPart blas_band(mcblasFillMode_t uplo, int64_t n, int64_t k, mcblasDiagType_t diag);
+
 /* A scalar of `count` elements: read now, or a view of device memory. In device mode host memory that the device
  * does not know is read now as well: a pooled handle that another part of a program left in that mode (mcblas 9.4). */
 typedef struct BlasScalar {

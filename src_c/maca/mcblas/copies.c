@@ -52,12 +52,14 @@ typedef struct Transfer {
 static mcblasStatus_t transfer(Call *call, const Transfer *transfer, int64_t width, int64_t height, int64_t from_pitch,
                                int64_t to_pitch)
 {
-    const Copy copy = {
+    Copy copy = {
         .destination = transfer->to, .source = transfer->from, .width = (size_t)width, .height = (size_t)height,
         .destination_pitch = (size_t)to_pitch, .source_pitch = (size_t)from_pitch,
         .destination_side = transfer->to_device ? SIDE_DEVICE : SIDE_HOST,
         .source_side = transfer->to_device ? SIDE_HOST : SIDE_DEVICE,
     };
+    maca_relax_pinned_side(copy.destination, &copy.destination_side);
+    maca_relax_pinned_side(copy.source, &copy.source_side);
     const void *host = transfer->to_device ? transfer->from : transfer->to;
     copy_rectangle(call, &copy, transfer->stream, !transfer->asynchronous || is_pageable(host));
     return us_call_end(call);

@@ -74,6 +74,9 @@ static mcblasStatus_t add_matrices(const char *function, mcblasHandle_t handle, 
     us_launch_access(&call.launch, "C", &c, VIEW_WRITE);
     us_launch_view(&call.launch, "alpha", &first.view);
     us_launch_view(&call.launch, "beta", &second.view);
+    enum { A_VIEW, B_VIEW, C_VIEW, ALPHA_VIEW, BETA_VIEW };
+    us_launch_factor(&call.launch, A_VIEW, ALPHA_VIEW);
+    us_launch_factor(&call.launch, B_VIEW, BETA_VIEW);
     const MatrixSum sum = {
         .conjugated_a = a->operation == MCBLAS_OP_C, .conjugated_b = b->operation == MCBLAS_OP_C,
         .alpha = {first.values[0][0], first.values[0][1]}, .beta = {second.values[0][0], second.values[0][1]},
@@ -134,6 +137,9 @@ static mcblasStatus_t copy_triangle(const char *function, mcblasHandle_t handle,
     const View from = blas_array(packed, dtype, ((int64_t)n + 1) * n / 2), matrix = blas_matrix(A, dtype, n, n, lda);
     us_launch_access(&call.launch, "AP", &from, to_matrix ? VIEW_READ : VIEW_WRITE);
     us_launch_access(&call.launch, "A", &matrix, to_matrix ? VIEW_WRITE : VIEW_READ);
+    ViewPart triangle = blas_triangle(uplo, MCBLAS_DIAG_NON_UNIT);
+    triangle.view = 1;
+    us_launch_part(&call.launch, &triangle);
     const TriangleCopy copy = {.upper = uplo == MCBLAS_FILL_MODE_UPPER, .to_matrix = to_matrix};
     blas_submit(&call, us_triangle_copy, &copy, sizeof copy, false);
     return blas_end(&call);
@@ -193,10 +199,11 @@ static mcblasStatus_t solve_batch(const char *function, mcblasHandle_t handle, c
                                n, lda, ldb};
     us_require(&call.call, solution.function != NULL, "handle", "library", MCBLAS_STATUS_NOT_SUPPORTED,
                "no library with the BLAS function %s was found; UNDERSTUDY_BLAS may name one", routine);
-    const int64_t element = (int64_t)us_dtype_size(dtype);
     Batch batch = {
-        .tables = {{.name = "A", .table = reads ? A : NULL, .bytes = blas_reach(order, order, lda, element)},
-                   {.name = "B", .table = B, .bytes = blas_reach(m, n, ldb, element)}},
+        .tables = {{.name = "A", .table = reads ? A : NULL, .dtype = dtype, .rows = order, .columns = order, .leading = lda,
+                    .access = VIEW_READ, .factor = BATCH_FACTOR_ALPHA, .part = blas_triangle(uplo, diag)},
+                   {.name = "B", .table = B, .dtype = dtype, .rows = m, .columns = n, .leading = ldb,
+                    .access = VIEW_READ_WRITE, .factor = BATCH_FACTOR_ALPHA}},
         .count = batchCount, .scalars = {factor, factor}, .scale = dtype, .body = solve_one,
     };
     memcpy(batch.attributes, &solution, sizeof solution);

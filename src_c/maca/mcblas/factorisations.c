@@ -15,14 +15,15 @@ typedef struct SizeParameter {
     int value, position;
 } SizeParameter;
 
-/* An array of pointers to matrices, or, without columns and a leading dimension, the elements of an array of its own. */
+/* An array of pointers to matrices, or, without columns and a leading dimension, `rows` elements of an array of its own for
+ * each matrix of the batch: integers, unless there are pointers to them. */
 typedef struct ArrayParameter {
     const char *name;
     const void *data;
     int position;
     const char *leading_name;
     int leading, rows, columns;
-    size_t bytes; /* for each matrix of the batch; `leading_name` NULL */
+    ViewAccess access;
     bool pointers, optional;
 } ArrayParameter;
 
@@ -245,12 +246,16 @@ static void check_arrays(BlasCall *call, const FactorisationCall *given)
 
 static BatchTable table_of(const ArrayParameter *array, DType dtype)
 {
-    if (!array->pointers) {
-        return (BatchTable){.name = array->name, .first = array->data, .stride = (int64_t)array->bytes, .bytes = array->bytes};
+    BatchTable table = {.name = array->name, .dtype = array->pointers ? dtype : DTYPE_INT32, .rows = array->rows,
+                        .columns = array->leading_name == NULL ? 1 : array->columns, .leading = array->leading,
+                        .access = array->access};
+    if (array->pointers) {
+        table.table = array->data;
+    } else {
+        table.first = array->data;
+        table.stride = (int64_t)array->rows * (int64_t)sizeof(int);
     }
-    return (BatchTable){.name = array->name, .table = array->data,
-                        .bytes = blas_reach(array->rows, array->leading_name == NULL ? 1 : array->columns, array->leading,
-                                            (int64_t)us_dtype_size(dtype))};
+    return table;
 }
 
 static mcblasStatus_t run_batch(BlasCall *call, const FactorisationCall *given)
@@ -295,12 +300,12 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-#define MATRICES(x, at, ld, r, c) \
+#define MATRICES(x, at, ld, r, c, how) \
     {.name = #x, .data = (const void *)x, .position = at, .leading_name = #ld, .leading = ld, .rows = r, .columns = c, \
-     .pointers = true}
-#define INTEGERS(x, at, each) {.name = #x, .data = x, .position = at, .bytes = (size_t)(each) * sizeof(int)}
-#define OPTIONAL_INTEGERS(x, at, each) \
-    {.name = #x, .data = x, .position = at, .bytes = (size_t)(each) * sizeof(int), .optional = true}
+     .access = how, .pointers = true}
+#define INTEGERS_WRITTEN(x, at, each) {.name = #x, .data = x, .position = at, .rows = each, .access = VIEW_WRITE}
+#define OPTIONAL_INTEGERS(x, at, each, how) \
+    {.name = #x, .data = x, .position = at, .rows = each, .access = how, .optional = true}
 
 #define FUNCTIONS "factorisations.inc"
 #include "types.h"

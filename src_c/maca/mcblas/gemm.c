@@ -67,12 +67,14 @@ static Extent stored(mcblasOperation_t operation, int64_t rows, int64_t columns)
 }
 
 static BatchTable table_of(const Gemm *gemm, const GemmOperand *operand, int64_t stride, Extent extent, bool vector,
-                           bool used)
+                           bool used, ViewAccess access, BatchFactor factor)
 {
     const int64_t element = element_size(gemm->compute, operand->dtype), step = operand->leading;
-    BatchTable table = {.name = operand->name,
-                        .bytes = vector ? blas_reach(extent.columns, extent.rows, step < 0 ? -step : step, element)
-                                        : blas_reach(extent.rows, extent.columns, step, element)};
+    const int64_t parts = element / (int64_t)us_dtype_size(operand->dtype); /* 2 of pairs */
+    BatchTable table = {.name = operand->name, .entry = gemm->entry, .dtype = operand->dtype,
+                        .rows = (vector ? extent.columns : extent.rows) * parts,
+                        .columns = vector ? extent.rows : extent.columns,
+                        .leading = (vector && step < 0 ? -step : step) * parts, .access = access, .factor = factor};
     if (used && gemm->table) {
         table.table = operand->data;
     } else if (used) {
@@ -88,9 +90,10 @@ static void submit_batch(BlasCall *call, const Gemm *gemm, const BlasScalar *alp
 {
     const Extent a = stored(gemm->transa, gemm->m, gemm->k), b = stored(gemm->transb, gemm->k, gemm->n);
     Batch batch = {
-        .tables = {table_of(gemm, &gemm->a, gemm->strides[0], a, false, reads),
-                   table_of(gemm, &gemm->b, gemm->strides[1], b, gemm->vectors, reads),
-                   table_of(gemm, &gemm->c, gemm->strides[2], (Extent){gemm->m, gemm->n}, gemm->vectors, true)},
+        .tables = {table_of(gemm, &gemm->a, gemm->strides[0], a, false, reads, VIEW_READ, BATCH_FACTOR_ALPHA),
+                   table_of(gemm, &gemm->b, gemm->strides[1], b, gemm->vectors, reads, VIEW_READ, BATCH_FACTOR_ALPHA),
+                   table_of(gemm, &gemm->c, gemm->strides[2], (Extent){gemm->m, gemm->n}, gemm->vectors, true,
+                            VIEW_READ_WRITE, BATCH_FACTOR_BETA)},
         .count = gemm->batch, .scalars = {*alpha, *beta}, .scale = gemm->scale, .body = multiply_one,
     };
     _Static_assert(sizeof *gemm <= BATCH_ATTRIBUTE_LIMIT, "a product fits a batch");
@@ -134,6 +137,10 @@ static void submit_views(BlasCall *call, const Gemm *gemm, const BlasScalar *alp
     us_launch_access(&call->launch, gemm->c.name, &c, VIEW_WRITE);
     us_launch_view(&call->launch, "alpha", &alpha->view);
     us_launch_view(&call->launch, "beta", &beta->view);
+    enum { A_VIEW, B_VIEW, ADDEND_VIEW, C_VIEW, ALPHA_VIEW, BETA_VIEW };
+    us_launch_factor(&call->launch, A_VIEW, ALPHA_VIEW);
+    us_launch_factor(&call->launch, B_VIEW, ALPHA_VIEW);
+    us_launch_factor(&call->launch, ADDEND_VIEW, BETA_VIEW);
     blas_submit(call, us_product, &product, sizeof product, false);
 }
 

@@ -26,6 +26,7 @@ typedef struct Gemm {
     int64_t strides[3]; /* elements between the matrices of a batch: a, b, c */
     bool vectors; /* b and c are vectors, whose leading dimension is a step */
     bool table;
+    int64_t entry; /* of the program's arrays, where these tables begin */
     bool only_checks; /* nothing is queued */
 } Gemm;
 

@@ -119,7 +119,7 @@ typedef struct SetupOperand {
     const char *name;
     void *data;
     DType dtype;
-    bool written;
+    ViewAccess access;
 } SetupOperand;
 
 /* In host mode there is nothing to wait for: all of it is scalars, and is done at once. */
@@ -140,8 +140,7 @@ static mcblasStatus_t set_up(const char *function, mcblasHandle_t handle, bool m
         us_rotation_setup(views, &setup);
     } else if (blas_ok(&call)) {
         for (int i = 0; i < count; i++) {
-            us_launch_access(&call.launch, operands[i].name, &views[i],
-                             operands[i].written ? VIEW_READ_WRITE : VIEW_READ);
+            us_launch_access(&call.launch, operands[i].name, &views[i], operands[i].access);
         }
         blas_submit(&call, us_rotation_setup, &setup, sizeof setup, false);
     }

@@ -28,7 +28,7 @@ static void blas_triangular_product(BlasCall *call, const char *routine, DType d
         check_pointer(&call->call, "A", A);
         check_pointer(&call->call, "B", B);
         check_pointer(&call->call, "C", C);
-        blas_copy_matrix(call, dtype, m, n, B, ldb, C, ldc);
+        blas_copy_matrix(call, dtype, m, n, B, ldb, C, ldc, &factor);
     }
     blas_call_within(call, routine, dtype, count, arguments);
 }

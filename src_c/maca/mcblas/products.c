@@ -342,7 +342,7 @@ mcblasStatus_t mcblasGemmGroupedBatchedEx(mcblasHandle_t handle, const mcblasOpe
                 .a = {"Aarray", from(Aarray, first), DTYPE_NONE, lda_array[group], "lda_array"},
                 .b = {"Barray", from(Barray, first), DTYPE_NONE, ldb_array[group], "ldb_array"},
                 .c = {"Carray", from(Carray, first), DTYPE_NONE, ldc_array[group], "ldc_array"},
-                .batch = group_size[group], .table = true, .only_checks = queue == 0,
+                .batch = group_size[group], .table = true, .entry = first, .only_checks = queue == 0,
             };
             check_group(&call, &gemm);
             multiply_types(&call, &gemm, computeType, Atype, Btype, Ctype);

@@ -274,6 +274,8 @@ mcblasStatus_t mcblasLtMatmul(mcblasLtHandle_t lightHandle, mcblasLtMatmulDesc_t
     us_launch_access(&launch, "D", &d, VIEW_WRITE);
     us_launch_view(&launch, "alpha", &factors[0]);
     us_launch_view(&launch, "beta", &factors[1]);
+    enum { C_VIEW = 2, BETA_VIEW = 5 };
+    us_launch_factor(&launch, C_VIEW, BETA_VIEW);
     us_launch_access(&launch, "BIAS_POINTER", &bias, attributes.gradient == BIAS_GRADIENT_NONE ? VIEW_READ : VIEW_WRITE);
     us_launch_view(&launch, "A_SCALE_POINTER", &a_factor);
     us_launch_view(&launch, "B_SCALE_POINTER", &b_factor);

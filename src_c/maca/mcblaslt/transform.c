@@ -66,6 +66,9 @@ static void submit(Call *call, const Addend *a, const Addend *b, const View *c, 
     us_launch_access(&launch, "C", c, VIEW_WRITE);
     us_launch_view(&launch, "alpha", &a->factor_view);
     us_launch_view(&launch, "beta", &b->factor_view);
+    enum { A_VIEW, B_VIEW, C_VIEW, ALPHA_VIEW, BETA_VIEW };
+    us_launch_factor(&launch, A_VIEW, ALPHA_VIEW);
+    us_launch_factor(&launch, B_VIEW, BETA_VIEW);
     us_launch_kernel(&launch, us_matrix_sums, &sum, sizeof sum);
     lt_submit(call, &launch, stream);
 }
