@@ -185,11 +185,26 @@ def test_race_sees_what_batches_read_and_write(name, mode):
     assert told("device_memory(64)") == []
 
 
-def test_sync_and_memory_see_what_batches_use():
+def test_sync_sees_what_batches_write():
     told = findings(BATCH_PRELUDE + batch("gemmBatched") + "\ndown(outputs[1])", "sync", "deferred")
     assert len(told) == 1 and "which writes there" in told[0]
-    told = findings(BATCH_PRELUDE + batch("gemmBatched") + "\nlib.mcFree(outputs[0])", "memory", "inline")
-    assert len(told) == 1 and "is freed while mcblasSgemmBatched" in told[0]
+
+
+GROUPS = BATCHES["groups"][0]
+
+
+@pytest.mark.parametrize("call, named", [
+    (BATCHES["gemmBatched"][0].format(r="r", w="pointers(outputs[0], ffi.NULL)"), "Carray[1]: (nil) is "),
+    (BATCHES["gemmBatched"][0].format(r="r", w="ffi.new('void *[]', outputs)"), "Carray, the array of pointers: 0x"),
+    (BATCHES["gemmBatched"][0].format(r="pointers(host, *inputs)", w="w"), "Aarray[0]: 0x"),
+    (GROUPS.format(r="r", w="pointers(outputs[0], host)"), "Carray[1]: 0x"),
+    (BATCHES["getriBatched"][0].format(r="r", w="w").replace("B, 2", "host, 2"), "info of matrix 0: 0x"),
+])
+def test_messages_name_the_entry_of_a_batch(call, named):
+    """An array in host memory and an entry that points there read differently."""
+    calls = f'{PRELUDE}{BATCH_PRELUDE}host = ffi.new("char[64]")\n{call}\nlib.mcDeviceSynchronize()'
+    done = run_isolated([sys.executable, "-c", calls], {"UNDERSTUDY_LOG": "warn"})
+    assert f": {named}" in done.stderr and "is ordinary host memory" in done.stderr
 
 
 # The pointers come by a copy, or the call is recorded: nobody knows at the call what it uses, but `init` does when it runs.

@@ -97,3 +97,23 @@ def test_types_that_do_not_go_together_are_named(handle):
     assert last_error().text == "types MACA_R_16F, MACA_R_32F, MACA_R_16BF of A, B, C do not go together"
     lib.mcblasNrm2Ex(handle, 1, one, lib.MACA_R_32F, 1, one, lib.MACA_R_32F, lib.MACA_R_64F)
     assert last_error().text == "xType is MACA_R_32F, executionType MACA_R_64F: they do not go together"
+
+
+def test_page_locked_memory_is_the_devices_too():
+    """As mcMemcpy and kernels have it (maca-runtime 5); ordinary memory is not."""
+    given, back = ffi.new("int[4]", [1, 2, 3, 4]), ffi.new("int[4]")
+    pinned, stream = ffi.cast("int *", rt.pinned_memory(64)), rt.stream()
+    ok(lib.mcblasSetVector(2, 4, given, 2, pinned, 1))
+    assert list(pinned[0:2]) == [1, 3]
+    ok(lib.mcblasSetMatrixAsync(2, 2, 4, given, 2, pinned, 3, stream))
+    ok(lib.mcStreamSynchronize(stream))
+    assert [*pinned[0:2], *pinned[3:5]] == [1, 2, 3, 4]
+    ok(lib.mcblasGetMatrix(2, 2, 4, pinned, 3, back, 2))
+    assert list(back) == [1, 2, 3, 4]
+    ok(lib.mcblasGetVectorAsync(2, 4, pinned + 3, 1, back, 1, stream))
+    ok(lib.mcStreamSynchronize(stream))
+    assert list(back) == [3, 4, 3, 4]
+    assert lib.mcblasSetVector(4, 4, given, 1, back, 1) == lib.MCBLAS_STATUS_MAPPING_ERROR
+    assert lib.mcblasGetVector(4, 4, given, 1, back, 1) == lib.MCBLAS_STATUS_MAPPING_ERROR
+    ok(lib.mcStreamDestroy(stream))
+    ok(lib.mcFreeHost(pinned))

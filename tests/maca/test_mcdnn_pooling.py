@@ -179,6 +179,18 @@ def test_int8_runs_forward(mode, strides):
     assert y.gaps_untouched()
 
 
+@pytest.mark.parametrize("strides", [packed_strides, nhwc_strides])
+@pytest.mark.parametrize("mode", [MAX, DETERMINISTIC])
+def test_a_maximum_over_padding_alone_is_the_lowest_int8(mode, strides):
+    """Before the factors: 0.5 * -128 + 20."""
+    x = Tensor(np.full((2, 3, 1, 1), 10), lib.MCDNN_DATA_INT8, strides((2, 3, 1, 1)))
+    y = Tensor(np.full((2, 3, 3, 3), 20), lib.MCDNN_DATA_INT8, strides((2, 3, 3, 3)))
+    forward(pooling(mode, (1, 1), (1, 1), (1, 1)), x, y, 0.5, 1.0)
+    wanted = np.full((2, 3, 3, 3), -44)
+    wanted[:, :, 1, 1] = 25
+    np.testing.assert_array_equal(y.values(), wanted)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_vectors_of_four_channels_run_forward(mode):
     sizes, window = (2, 12, 5, 7), ((2, 3), (1, 1), (2, 1))
