@@ -117,6 +117,18 @@ print({device}, {factor}, found(lambda: {FACTORS[name]}))
                                         for factor in (0.0, -0.0, 1.0)], done.stderr
 
 
+@pytest.mark.parametrize("call", [
+    "lib.mcblasLtMatmul(lt.handle(), lt.description(POINTER_MODE=1), number(1.0), B, of, B, of, number({}), x, of, C, of, ffi.NULL, "
+    "ffi.NULL, 0, first)",
+    "lib.mcblasLtMatrixTransform(lt.handle(), lt.transform(POINTER_MODE=1), number({}), x, of, number(1.0), B, of, C, of, first)",
+    "lib.mcblasLtMatrixTransform(lt.handle(), lt.transform(POINTER_MODE=1), number(1.0), B, of, number({}), x, of, C, of, first)",
+])
+def test_what_mcblaslt_multiplies_by_zero_is_not_read(call):
+    calls = "from tests.maca import mcblaslt_support as lt\nof = lt.layout(0, N, N)\n"
+    assert findings(calls + f"ok({call.format(0.0)})", "init") == []
+    assert len(findings(calls + f"ok({call.format(1.0)})", "init")) == 1
+
+
 @pytest.mark.parametrize("calls, found", [
     ('call("S", "rotg", B, C, x, number(0.0))', None),
     ('call("C", "rotg", B, C, x, number(0.0))', None),

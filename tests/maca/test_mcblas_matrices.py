@@ -551,8 +551,8 @@ print(lib.mcDeviceSynchronize() == lib.mcErrorIllegalAddress, last_error().text)
 """
 
 
-@pytest.mark.parametrize("function, said", [("gemm", "Carray: "), ("gemv", "yarray: "), ("trsm", "B: "),
-                                            ("getrs", "Barray: "), ("vector", "y reaches beyond the address space")])
+@pytest.mark.parametrize("function, said", [("gemm", "Carray[0]: "), ("gemv", "yarray[0]: "), ("trsm", "B[0]: "),
+                                            ("getrs", "Barray[0]: "), ("vector", "y reaches beyond the address space")])
 def test_columns_beyond_all_memory_are_a_fault(function, said):
     source = COLUMNS_BEYOND_MEMORY.replace("FUNCTION", function)
     assert run_python(source.replace("COLUMNS", "1"), {}).startswith("False")
