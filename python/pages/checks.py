@@ -436,7 +436,10 @@ def _table_rule(check: Check, number: int, table: dict, status: int) -> Rule:
 
 
 def call(check, number, scope):
-    """{call = "C statement", rules = [{rule = …, say = …, break = {…}}, …]}: checks that C code makes."""
+    """{call = "C statement", rules = [{rule = …, say = …, break = {…}}, …]}: checks that C code makes. It runs after a
+    refusal too, when no size is known, so it may only divide by constants."""
+    if re.search(r"[/%]\s*[^\s\d]", check.table["call"]):
+        raise PageError(f"{scope.operator.header}: {scope.operator.name}: divides after a refusal too: {check.table['call']}")
     rules = [_table_rule(check, number, table, check.status) for table in check.table.get("rules", [])]
     return [check.table["call"].rstrip(";") + ";"], rules
 

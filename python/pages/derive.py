@@ -30,6 +30,7 @@ TAKE_UP = {
 }
 OUTPUTS = {(TENSOR, False): "op_output", (TENSOR, True): "op_optional_output", (LIST, False): "op_outputs",
            (LIST, True): "op_optional_outputs"}  # fmt: skip
+UPDATED = {TENSOR: "op_updated", LIST: "op_updated_list"}
 
 
 def _take_up(operator: Operator, body: str) -> list[str]:
@@ -43,9 +44,11 @@ def _take_up(operator: Operator, body: str) -> list[str]:
             function = "op_filled_input"
         if parameter.written and not parameter.in_place:
             function = OUTPUTS[parameter.kind, parameter.optional]
-        call = f'{function}(&op, "{parameter.name}", {parameter.name}_);'
+        call = f'{function}(&op, "{parameter.name}", {parameter.name}_)'
+        if parameter.written and parameter.updated:
+            call = f"{UPDATED[parameter.kind]}(&op, {call})"
         used = re.search(rf"\b{parameter.name}\b", body)
-        lines.append(f"{declaration}{parameter.name} = {call}" if used else call)
+        lines.append(f"{declaration}{parameter.name} = {call};" if used else f"{call};")
     return lines
 
 

@@ -97,6 +97,20 @@ def test_lengths_of_batches_that_are_not_there(version):
     near(result, attention(q, k, k, q, 0.3, 0, keeps, 1)[0], "F16")
 
 
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_heads_of_no_numbers_have_scores(version):
+    """Their products are sums over nothing, 0: what is left is the shift and the mask."""
+    nothing, shift = (2, 4, 5, 0), drawn((2, 4, 5, 7), 4, "F16")
+    mask = np.random.default_rng(5).random((5, 7)) < 0.3
+    result, sums_of = fused(version, 5, query=empty(nothing, "F16"), key=[empty((2, 2, 7, 0), "F16")],
+                            value=[empty((2, 2, 7, 0), "F16")], pseShift=tensor(shift, "F16"), attenMask=tensor(mask, "B"),
+                            numHeads=4, numKeyValueHeads=2, preTokens=FAR, nextTokens=FAR, attentionOut=empty(nothing, "F16"),
+                            softmaxLse=empty((2, 4, 5, 1)))  # fmt: skip
+    assert result.shape == nothing
+    expected = np.log((np.exp(shift) * ~mask).sum(-1))
+    np.testing.assert_allclose(sums_of[..., 0], expected, rtol=1e-5, atol=1e-5)
+
+
 def test_logarithms_that_nobody_asks_for():
     """Clients that capture graphs pass one element of the query's type; it stays as it is."""
     q, k = drawn((1, 1, 1, 16), 1, "BF16"), drawn((1, 1, 16, 16), 2, "BF16")

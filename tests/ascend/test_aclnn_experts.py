@@ -11,6 +11,7 @@ from tests.ascend.calling import call, drawn, empty, rounded, tensor, whole
 from tests.ascend.test_aclnn_ranks import ROUNDING, end_failed, group_of, plan
 from tests.ascend.test_hccl_operations import on_all, status_and_text
 from tests.conformance.ascend import aclnn_support as support
+from tests.conformance.ascend import pages
 from tests.conformance.harness import last_rule
 
 H = 32
@@ -196,6 +197,16 @@ def test_the_sum_of_experts_is_normalized(ranks):
         np.testing.assert_allclose(y, total * scale * gamma, rtol=1.01 * ROUNDING[kind], atol=1e-6)
 
     on_all(ranks, body, "normalized")
+
+
+@pytest.mark.parametrize("tokens", [0, 2])
+@pytest.mark.parametrize("name", ["MoeDistributeCombine", "MoeDistributeCombineV2", "MoeDistributeCombineV3",
+                                  "MoeDistributeCombineAddRmsNorm", "MoeDistributeCombineAddRmsNormV2"])  # fmt: skip
+def test_tokens_without_experts_are_refused(name, tokens):
+    entry = pages.operators()[name]
+    values = pages.values_of(entry, pages.legal(entry) | {"expertIds": pages.shaped(f"I32[{tokens},0]")})
+    assert support.plan(entry["function"], *map(pages.handle_of, values.values()))[0] == 561002
+    assert last_rule() == f"aclnn{name}/expertIds/{'experts' if tokens else 'tokens'}"
 
 
 @pytest.mark.parametrize("norm", [False, True])

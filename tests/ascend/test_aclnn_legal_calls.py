@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from tests.ascend.calling import call, drawn, empty, refusal, rounded, tensor
+from tests.ascend.calling import call, drawn, empty, refusal, rounded, tensor, whole
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.harness import last_rule
@@ -138,6 +138,26 @@ def test_the_product_of_an_integer_and_a_half_is_formed_in_float(integer):
 @pytest.mark.parametrize("kind", ["U32", "U64", "U16", "C128"])
 def test_zeros_of_every_type(kind):
     numpy.testing.assert_array_equal(call("InplaceZero", selfRef=tensor([3, 1, 2], kind, "gaps")), numpy.zeros(3))
+
+
+@pytest.mark.parametrize("scale, zero", [("F32", "I32"), ("F64", "I64"), ("F16", "U8"), ("I64", "B")])
+def test_scalars_of_any_type_that_converts(scale, zero):
+    """Client conflicts, general rule 7: a number of Python comes as F64 or I64 whatever the tensor's type."""
+    x, mean, deviation = whole((2, 3, 2, 4), 1), numpy.array([0.5, -1.0, 2.0]), numpy.array([4.0, 16.0, 1.0])
+    own = call("QuantizedBatchNorm", input=tensor(x, "I8"), mean=tensor(mean), var=tensor(deviation**2), weight=None,
+               bias=None, inputScale=(scale, 2), inputZeroPoint=(zero, 1), outputScale=(scale, 1), outputZeroPoint=(zero, 1),
+               epsilon=0.0, output=empty((2, 3, 2, 4), "I8"))  # fmt: skip
+    per_channel = lambda values: values[:, None, None]
+    exact = (2 * (x - 1.0) - per_channel(mean)) / per_channel(deviation) + 1
+    numpy.testing.assert_array_equal(own, numpy.clip(numpy.rint(exact), -128, 127))
+
+
+@pytest.mark.parametrize("name, value", [("inputScale", 1j), ("outputScale", 1j), ("inputZeroPoint", 1.0),
+                                         ("outputZeroPoint", ("F64", 1.0))])  # fmt: skip
+def test_scalars_that_do_not_convert(name, value):
+    entry = pages.operators()["QuantizedBatchNorm"]
+    assert pages.result_of(entry, {**pages.legal(entry), name: value}).status == support.INVALID
+    assert last_rule() == f"aclnnQuantizedBatchNorm/{name}/cast"
 
 
 ABSENT = [(name, parameter["name"]) for name, entry in pages.operators().items() if name in pages.planned()

@@ -360,6 +360,12 @@ def test_softmax_cross_entropy_with_logits():
         np.testing.assert_allclose(slopes, np.exp(log_softmax(x)) - labels, atol=EPSILON[kind] + 1e-6)
 
 
+def test_softmax_cross_entropy_of_no_classes():
+    loss, slopes = call("SoftmaxCrossEntropyWithLogits", features=empty((2, 0)), labels=empty((2, 0)), loss=empty((2,)),
+                        backprop=empty((2, 0)))  # fmt: skip
+    assert loss.tolist() == [0, 0] and slopes.shape == (2, 0)
+
+
 # ---- labels --------------------------------------------------------------------------------------------------------------
 
 

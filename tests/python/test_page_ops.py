@@ -166,7 +166,16 @@ def test_shapes_that_only_the_caller_knows():
     assert numpy.array_equal(ops.bincount(ROW, 0, out_shape=(6,)), numpy.bincount(ROW, minlength=6))
     with pytest.raises(TypeError, match="out_shape"):
         ops.bincount(ROW, 0)
+    assert ops.bincount(ROW, 0, out_shape=(6,)).dtype == numpy.int64
     assert ops.normal_float_float(0.0, 1.0, 7, 0, out_shape=(), out_dtype=numpy.float32).shape == ()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "f8", "i4", "u1", "?"])
+def test_weights_are_counted_in_float64(dtype):
+    places, weights = numpy.array([0, 1, 1, 3]), numpy.array([0.5, 0.25, 0.5, 1.0]).astype(dtype)
+    found, expected = ops.bincount(places, 0, weights, out_shape=(4,)), numpy.bincount(places, weights)
+    assert found.dtype == expected.dtype and found.tolist() == expected.tolist()
+    assert ops.bincount(places, 0, weights, out_shape=(4,), out_dtype=numpy.float32).dtype == numpy.float32
 
 
 def test_results_that_are_made_of_numbers():

@@ -107,12 +107,13 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor);
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor);
 
 /* Gives input (output) number `index` of a repeatable executor a new address, and the tensor too. Numbers follow the
- * operator's parameters; the plain form counts inputs, then outputs. */
+ * operator's parameters; the plain form counts inputs, then outputs. What is in place is an input and an output. */
 aclnnStatus aclSetInputTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 aclnnStatus aclSetOutputTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 aclnnStatus aclSetTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr);
 
-/* The same for element `relativeIndex` of the list that is parameter number `irIndex`. */
+/* The same for element `relativeIndex` of the list that is parameter number `irIndex`; tensors and lists count, NULL or
+ * not. */
 aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,
                                          aclTensorList *tensors, void *addr);
 aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex,

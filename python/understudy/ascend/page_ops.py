@@ -121,7 +121,7 @@ def _array(op: Operation, kind: str, values: list):
 
 
 # Types that a page gives a result whatever the inputs are.
-FIXED = {kind: numpy.dtype(text.TYPES[kind]) for kind in ("B", "I8", "I32", "I64", "U8", "F32", "F16", "BF16")}
+FIXED = {kind: numpy.dtype(text.TYPES[kind]) for kind in ("B", "I8", "I32", "I64", "U8", "F32", "F64", "F16", "BF16")}
 
 
 def _flat(arrays: dict) -> list:

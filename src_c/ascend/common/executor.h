@@ -11,7 +11,8 @@
 typedef struct Operand {
     const char *name; /* the vendor's parameter name: a literal */
     bool output;
-    int32_t parameter;        /* position among the tensor parameters of its kind, inputs or outputs */
+    int32_t input_number;     /* position of its parameter among those that are read, */
+    int32_t output_number;    /* and among those that are written; -1: it is none of these */
     int32_t item;             /* position in the list; -1: not of a list */
     aclDataType dtype;
     aclFormat format;

@@ -54,6 +54,9 @@ const Operand *op_filled_input(OpCall *op, const char *name, const aclTensor *te
 const Operand *op_output(OpCall *op, const char *name, const aclTensor *tensor);
 const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor *tensor);
 
+/* The tensor just taken up is read and written: it counts among the inputs and among the outputs (aclnn-base 6). */
+const Operand *op_updated(OpCall *op, const Operand *taken);
+
 /* The vendor's kernel takes the operand as it lies, without the copy that compares its view with the storage shape: only the
  * device bounds it. */
 static inline void op_unbind(const Operand *operand)
@@ -82,6 +85,7 @@ typedef struct Alike {
 typedef struct Operands {
     const char *name;
     bool given;
+    bool output; /* a list taken up as output */
     int32_t count;
     const Operand *const *items;
     Alike alike;
@@ -97,6 +101,7 @@ Operands op_inputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_optional_inputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_outputs(OpCall *op, const char *name, const aclTensorList *list);
 Operands op_optional_outputs(OpCall *op, const char *name, const aclTensorList *list);
+Operands op_updated_list(OpCall *op, Operands taken); /* as op_updated */
 
 typedef struct ScalarArgument {
     const char *name;

@@ -91,7 +91,8 @@ static const Operand *add_operand(OpCall *op, const char *name, const aclTensor 
     Executor *executor = op->executor;
     operand->name = name;
     operand->output = output;
-    operand->parameter = output ? executor->output_parameters : executor->input_parameters;
+    operand->input_number = output ? -1 : executor->input_parameters;
+    operand->output_number = output ? executor->output_parameters : -1;
     operand->item = item;
     operand->handle = handle;
     if (tensor == NULL) {
@@ -161,6 +162,26 @@ const Operand *op_optional_output(OpCall *op, const char *name, const aclTensor 
     return take_up(op, name, tensor, true, false);
 }
 
+/* The position that it does not have yet. */
+static void number_updated(const Executor *executor, const Operand *taken)
+{
+    Operand *operand = (Operand *)taken;
+    if (operand->output) {
+        operand->input_number = executor->input_parameters;
+    } else {
+        operand->output_number = executor->output_parameters;
+    }
+}
+
+const Operand *op_updated(OpCall *op, const Operand *taken)
+{
+    if (!op_refused(op)) {
+        number_updated(op->executor, taken);
+        count_parameter(op, !taken->output);
+    }
+    return taken;
+}
+
 bool op_empty(const Operand *operand)
 {
     return us_view_is_empty(&operand->view);
@@ -183,10 +204,13 @@ static void compare(Alike *alike, const Operand *operand, const Operand *first)
 
 static Operands take_up_list(OpCall *op, const char *name, const aclTensorList *handle, bool output, bool required)
 {
-    Operands operands = {.name = name};
+    Operands operands = {.name = name, .output = output};
     const Array *list = object_of(op, name, handle, HANDLE_TENSOR_LIST, "aclTensorList", required);
     op_require(op, list == NULL || list->size < INT32_MAX, name, "entries", ACLNN_ERR_PARAM_INVALID,
                "%s has %llu tensors, more than 2^31 - 2", name, (unsigned long long)list->size);
+    if (!op_refused(op) && list == NULL) {
+        count_parameter(op, output); /* it has its position all the same */
+    }
     if (op_refused(op) || list == NULL) {
         return operands;
     }
@@ -229,6 +253,18 @@ Operands op_outputs(OpCall *op, const char *name, const aclTensorList *list)
 Operands op_optional_outputs(OpCall *op, const char *name, const aclTensorList *list)
 {
     return take_up_list(op, name, list, true, false);
+}
+
+Operands op_updated_list(OpCall *op, Operands taken)
+{
+    if (op_refused(op)) {
+        return taken;
+    }
+    for (int32_t i = 0; i < taken.count; i++) {
+        number_updated(op->executor, taken.items[i]);
+    }
+    count_parameter(op, !taken.output);
+    return taken;
 }
 
 /* ---- scalars ---- */

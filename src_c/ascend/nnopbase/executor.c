@@ -45,6 +45,12 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor)
 
 typedef enum Kind { INPUTS, OUTPUTS, BOTH } Kind;
 
+/* Position of the operand's parameter among the inputs or the outputs; what is updated has both. -1: it is none of these. */
+static int32_t number_of(const Operand *operand, bool outputs)
+{
+    return outputs ? operand->output_number : operand->input_number;
+}
+
 /* Input or output number `index`, counted among its own kind; BOTH counts all inputs, then all outputs. Tensors of lists
  * count one by one. */
 static Operand *find_operand(const Executor *executor, Kind kind, size_t index)
@@ -56,7 +62,7 @@ static Operand *find_operand(const Executor *executor, Kind kind, size_t index)
             continue;
         }
         for (Operand *operand = executor->operands; operand != NULL; operand = operand->next) {
-            if (operand->output == outputs && seen++ == index) {
+            if (number_of(operand, outputs) >= 0 && seen++ == index) {
                 return operand;
             }
         }
@@ -64,16 +70,15 @@ static Operand *find_operand(const Executor *executor, Kind kind, size_t index)
     return NULL;
 }
 
-/* Tensor `item` of the list that is parameter number `index` among its own kind. */
+/* Tensor `item` of the list that is parameter number `index`, counted as above. */
 static Operand *find_item(const Executor *executor, Kind kind, size_t index, size_t item)
 {
+    const size_t inputs = (size_t)executor->input_parameters;
+    const bool outputs = kind == OUTPUTS || (kind == BOTH && index >= inputs);
+    const size_t number = kind == BOTH && outputs ? index - inputs : index;
     for (Operand *operand = executor->operands; operand != NULL; operand = operand->next) {
-        size_t parameter = (size_t)operand->parameter;
-        if (kind == BOTH && operand->output) {
-            parameter += (size_t)executor->input_parameters;
-        }
-        if ((kind == BOTH || operand->output == (kind == OUTPUTS)) && parameter == index && operand->item >= 0 &&
-            (size_t)operand->item == item) {
+        const int32_t own = number_of(operand, outputs), place = operand->item;
+        if (own >= 0 && (size_t)own == number && place >= 0 && (size_t)place == item) {
             return operand;
         }
     }
@@ -148,9 +153,8 @@ static aclnnStatus set_list_address(Call call, aclOpExecutor *executor, Kind kin
     }
     Executor *plan = require_executor(&call, executor);
     Operand *operand = call.status == 0 ? find_item(plan, kind, index, relative_index) : NULL;
-    us_require(&call, operand != NULL && !us_view_is_absent(&operand->view), "irIndex", "range",
-               ACLNN_ERR_PARAM_INVALID, "%s has no list with tensor %zu as parameter %zu", plan->function,
-               relative_index, index);
+    us_require(&call, operand != NULL && operand->handle != NULL, "irIndex", "range", ACLNN_ERR_PARAM_INVALID,
+               "%s has no list with tensor %zu as parameter %zu", plan->function, relative_index, index);
     if (call.status == 0) {
         move_operand(plan, operand, addr);
     }

@@ -130,9 +130,15 @@ static void plan_sinks(AttentionPlan *plan, int32_t at, const Operand *sinks, Vi
     }
 }
 
+/* Heads of no numbers have scores all the same, those of shift and mask. */
+static bool wants_statistics(const AttentionCall *call)
+{
+    return (op_given(call->maximum) && !op_empty(call->maximum)) || (op_given(call->sum) && !op_empty(call->sum));
+}
+
 aclnnStatus op_attention(OpCall *op, const AttentionCall *call)
 {
-    if (op_refused(op) || op_empty(call->query)) {
+    if (op_refused(op) || (op_empty(call->query) && !wants_statistics(call))) {
         return op_plan_nothing(op);
     }
     const int32_t listed = is_listed(call) ? 2 * call->keys.count : 0;

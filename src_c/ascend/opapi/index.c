@@ -82,12 +82,10 @@ bool op_adds_fit(const Operand *data, const Operand *indices, const Operand *upd
 
 aclnnStatus op_scatter_nd_add(OpCall *op, const Operand *data, const Operand *indices, const Operand *updates)
 {
-    Operand each = *indices;
     if (!op_refused(op) && is_update_of(data, 1, indices, 0, updates)) {
-        each.view.shape[each.view.rank] = 1;
-        each.view.strides[each.view.rank++] = 1;
+        indices = op_shown_as(op, indices, us_view_insert_axis(indices->view, indices->view.rank, 1, 1));
     }
-    return plan_nd(op, NULL, data, &each, INDEX_ADD, false, updates);
+    return plan_nd(op, NULL, data, indices, INDEX_ADD, false, updates);
 }
 
 /* ---- flat ---- */

@@ -167,6 +167,9 @@ aclnnStatus op_cross_entropy_backward(OpCall *op, const Operand *gradient, const
 aclnnStatus op_softmax_cross_entropy(OpCall *op, const Operand *features, const Operand *labels, const Operand *loss,
                                      const Operand *gradient)
 {
+    if (op_empty(features)) { /* a sum over no classes is 0 */
+        return op_fill_all(op, OPERANDS(loss, gradient), ZERO);
+    }
     return op_plan_operands(op, us_softmax_cross_entropy, NULL, 0, OPERANDS(features, labels),
                             OPERANDS(loss, gradient));
 }

@@ -58,13 +58,8 @@ View op_with_batch(const View *view, int32_t rank, const int64_t *shape)
 
 const Operand *op_turned(OpCall *op, const Operand *matrix, bool turned)
 {
-    Operand *result = turned ? op_take(op, sizeof *result) : NULL;
-    if (result == NULL) {
-        return matrix;
-    }
-    *result = *matrix;
-    result->view = op_swap_axes(matrix->view, matrix->view.rank - 2, matrix->view.rank - 1);
-    return result;
+    const View *view = &matrix->view;
+    return turned && !op_refused(op) ? op_shown_as(op, matrix, op_swap_axes(*view, view->rank - 2, view->rank - 1)) : matrix;
 }
 
 Shape op_shape_turned_product(OpCall *op, const Operand *a, const Operand *b, bool turned_a, bool turned_b)
@@ -75,15 +70,7 @@ Shape op_shape_turned_product(OpCall *op, const Operand *a, const Operand *b, bo
 /* A matrix of one row or one column without the axis of it. */
 static const Operand *vector_of(OpCall *op, const Operand *matrix, int32_t kept)
 {
-    Operand *result = op_take(op, sizeof *result);
-    if (result == NULL) {
-        return matrix;
-    }
-    *result = *matrix;
-    result->view.rank = 1;
-    result->view.shape[0] = matrix->view.shape[kept];
-    result->view.strides[0] = matrix->view.strides[kept];
-    return result;
+    return op_shown_as(op, matrix, us_view_remove_axis(matrix->view, 1 - kept));
 }
 
 void op_take_vectors(OpCall *op, const Operand **a, const Operand **b, const Operand *out)

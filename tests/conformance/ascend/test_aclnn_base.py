@@ -9,7 +9,7 @@ import pytest
 from understudy.ascend import ffi, lib
 
 from tests.conformance.ascend.aclnn_support import (
-    F32, I32, INNER, INNER_NULL, INVALID, NULL_POINTER, OK, Tensor, address, blank, dead_tensor, execute, ok, plan, run,
+    F16, F32, I32, INNER, INNER_NULL, INVALID, NULL_POINTER, OK, Tensor, address, blank, dead_tensor, execute, ok, plan, run,
 )  # fmt: skip
 from tests.conformance.harness import Result, RuleCase, check_rule, last_rule
 
@@ -290,7 +290,8 @@ def executor_cases(name, call, *, ends=True):
 
 
 SETTERS = {"aclSetInputTensorAddr": 3, "aclSetOutputTensorAddr": 1, "aclSetTensorAddr": 4}
-LIST_SETTERS = ["aclSetDynamicInputTensorAddr", "aclSetDynamicOutputTensorAddr", "aclSetDynamicTensorAddr"]
+# How many lists the operator of these cases has for each.
+LIST_SETTERS = {"aclSetDynamicInputTensorAddr": 1, "aclSetDynamicOutputTensorAddr": 1, "aclSetDynamicTensorAddr": 2}
 
 
 def set_in(name, index=0, tensor=None):
@@ -313,10 +314,65 @@ def setter_cases(name, count):
                        lambda: with_executor(set_in(name, count - 1)))  # fmt: skip
 
 
+class ListsPlanned:
+    """A planned operator with lists: x and out, each of a tensor [1] and a tensor [2]."""
+
+    OPERATOR = "aclnnForeachAbs"
+
+    def __init__(self):
+        self.inputs = [Tensor(F32, values) for values in ([-1.0], [-2.0, 3.0])]
+        self.outputs = [blank(F32, (1,)), blank(F32, (2,))]
+        self.x, self.out = (self.list_of(tensors) for tensors in (self.inputs, self.outputs))
+        status, self.size, self.executor = plan(self.OPERATOR, self.x, self.out)
+        ok(status)
+
+    @staticmethod
+    def list_of(tensors):
+        """The list owns the descriptors."""
+        handles = [tensor.handle for tensor in tensors]
+        for tensor in tensors:
+            tensor.handle = ffi.NULL
+        return create_tensor_list(*handles)
+
+    def end(self):
+        ok(lib.aclDestroyAclOpExecutor(self.executor))
+        self.forget()
+
+    def forget(self):
+        for handle in (self.x, self.out):
+            ok(lib.aclDestroyTensorList(handle))
+
+
+def with_lists(name, *, index=0, item=1, tensors=None, alive=True, null=False):
+    planned = ListsPlanned()
+    if not alive:
+        ok(lib.aclDestroyAclOpExecutor(planned.executor))
+    given = planned.x if tensors is None else tensors()
+    executor = ffi.NULL if null else planned.executor
+    status = getattr(lib, name)(executor, index, item, given, planned.inputs[1].memory.address)
+    planned.end() if alive else planned.forget()
+    return Result(status)
+
+
+def list_setter_cases(name, lists):
+    """`lists`: how many the operator has for this setter."""
+    for rule, refused in [
+        ("executor/null", {"null": True}),
+        ("executor/handle", {"alive": False}),
+        ("tensors/null", {"tensors": lambda: ffi.NULL}),
+        ("tensors/handle", {"tensors": lambda: dead("TensorList")}),
+        ("relativeIndex/range", {"item": 2}),
+        ("irIndex/range", {"index": lists}),
+    ]:
+        yield RuleCase(f"{name}/{rule}", lambda refused=refused: with_lists(name, **refused),
+                       lambda: with_lists(name, index=lists - 1))  # fmt: skip
+
+
 EXECUTORS = [
     *executor_cases("aclSetAclOpExecutorRepeatable", lib.aclSetAclOpExecutorRepeatable),
     *executor_cases("aclDestroyAclOpExecutor", lib.aclDestroyAclOpExecutor, ends=False),
     *itertools.chain.from_iterable(setter_cases(*setter) for setter in SETTERS.items()),
+    *itertools.chain.from_iterable(list_setter_cases(*setter) for setter in LIST_SETTERS.items()),
 ]
 
 RULES = [*CREATION, *DESTRUCTION, *itertools.chain.from_iterable(getter_cases(*each) for each in ALL_GETTERS),
@@ -328,7 +384,7 @@ def test_rule(case):
     check_rule(case)
 
 
-# ---- lists as parameters: no operator has one, so every call is refused in the end ------------------------------------
+# ---- lists as parameters -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", LIST_SETTERS)
@@ -348,6 +404,20 @@ def test_list_setters_refuse_in_order(name):
     assert call(planned.executor, 0, 0, tensors, address(0x1000)) == INNER
     assert last_rule() == f"{name}/executor/handle"
     ok(lib.aclDestroyTensorList(tensors))
+
+
+def test_tensors_of_lists_move():
+    planned = ListsPlanned()
+    ok(lib.aclSetAclOpExecutorRepeatable(planned.executor))
+    x, first, second = Tensor(F32, [-7.0, 8.0]), blank(F32, (1,)), blank(F32, (2,))
+    ok(lib.aclSetDynamicInputTensorAddr(planned.executor, 0, 1, planned.x, x.memory.address))
+    ok(lib.aclSetDynamicOutputTensorAddr(planned.executor, 0, 0, planned.out, first.memory.address))
+    ok(lib.aclSetDynamicTensorAddr(planned.executor, 1, 1, planned.out, second.memory.address))
+    before = [out.bytes() for out in planned.outputs]
+    execute(planned.OPERATOR, planned.size, planned.executor)
+    assert [first.values().tolist(), second.values().tolist()] == [[1.0], [7.0, 8.0]]
+    assert [out.bytes() for out in planned.outputs] == before
+    planned.end()
 
 
 # ---- what the sheet says beyond refusals ------------------------------------------------------------------------------
@@ -514,6 +584,61 @@ def test_a_new_address_keeps_the_offset_of_the_view():
     execute(OPERATOR, size, executor)
     numpy.testing.assert_allclose(out.values(), -1 / (1 + numpy.exp([-1.0, 3.0])), rtol=1e-6)
     ok(lib.aclDestroyAclOpExecutor(executor))
+
+
+@pytest.mark.parametrize("setter, number", [
+    ("aclSetInputTensorAddr", 0), ("aclSetOutputTensorAddr", 0), ("aclSetTensorAddr", 0), ("aclSetTensorAddr", 2),
+])  # fmt: skip
+def test_a_tensor_in_place_is_input_and_output(setter, number):
+    x, other = Tensor(F32, [1.0, 2.0]), Tensor(F32, [4.0, -4.0])
+    status, size, executor = plan("aclnnInplaceMul", x, other)
+    ok(status)
+    ok(lib.aclSetAclOpExecutorRepeatable(executor))
+    moved = Tensor(F32, [10.0, 20.0])
+    ok(getattr(lib, setter)(executor, number, x.handle, moved.memory.address))
+    execute("aclnnInplaceMul", size, executor)
+    ok(lib.aclDestroyAclOpExecutor(executor))
+    assert moved.values().tolist() == [40.0, -80.0]
+    ok(lib.aclSetRawTensorAddr(x.handle, x.memory.address))
+    assert x.values().tolist() == [1.0, 2.0]
+
+
+def test_outputs_count_in_the_order_of_the_header():
+    """aclnnBatchNorm: runningMean and runningVar, which are in place, stand before output, saveMean and saveInvstd."""
+    x, line = Tensor(F32, numpy.arange(24.0), shape=(2, 3, 4)), [Tensor(F32, [value] * 3) for value in (1.0, 0.0, 0.0, 1.0)]
+    outputs = [blank(F32, shape) for shape in ((2, 3, 4), (3,), (3,))]
+    status, size, executor = plan("aclnnBatchNorm", x, *line, True, 0.5, 1e-5, *outputs)
+    ok(status)
+    ok(lib.aclSetAclOpExecutorRepeatable(executor))
+    mean, out = Tensor(F32, [100.0] * 3), blank(F32, (2, 3, 4))
+    ok(lib.aclSetInputTensorAddr(executor, 3, line[2].handle, mean.memory.address))
+    ok(lib.aclSetOutputTensorAddr(executor, 2, outputs[0].handle, out.memory.address))
+    assert lib.aclSetOutputTensorAddr(executor, 5, x.handle, x.memory.address) == INVALID
+    execute("aclnnBatchNorm", size, executor)
+    ok(lib.aclDestroyAclOpExecutor(executor))
+    of_channels = numpy.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2).reshape(3, 8)
+    numpy.testing.assert_allclose(mean.values(), 0.5 * 100 + 0.5 * of_channels.mean(1))
+    expected = (of_channels - of_channels.mean(1)[:, None]) / numpy.sqrt(of_channels.var(1) + 1e-5)[:, None]
+    actual = out.values().reshape(2, 3, 4).transpose(1, 0, 2).reshape(3, 8)
+    numpy.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_list_that_was_null_counts():
+    """aclnnGroupedMatmul: y is list number 7, and biasOptional, number 2, is NULL here."""
+    tensors = [Tensor(F16, numpy.ones((2, 3))), Tensor(F16, numpy.ones((3, 4))), blank(F16, (2, 4))]
+    x, weight, y = (ListsPlanned.list_of([tensor]) for tensor in tensors)
+    status, size, executor = plan("aclnnGroupedMatmul", x, weight, *[ffi.NULL] * 6, 0, y)
+    ok(status)
+    ok(lib.aclSetAclOpExecutorRepeatable(executor))
+    out = blank(F16, (2, 4))
+    assert lib.aclSetDynamicTensorAddr(executor, 2, 0, y, out.memory.address) == INVALID
+    assert last_rule() == "aclSetDynamicTensorAddr/irIndex/range"
+    ok(lib.aclSetDynamicTensorAddr(executor, 7, 0, y, out.memory.address))
+    execute("aclnnGroupedMatmul", size, executor)
+    ok(lib.aclDestroyAclOpExecutor(executor))
+    assert out.values().tolist() == [[3.0] * 4] * 2
+    for handle in (x, weight, y):
+        ok(lib.aclDestroyTensorList(handle))
 
 
 def test_the_tensor_changes_before_the_executor_is_looked_at():
