@@ -58,14 +58,25 @@ INCLUDES = r"""
 PRELUDE = r"""
 typedef struct Line { char text[32768]; int used; } Line;
 
+/* A program that has closed a standard stream would print into a file with its number. */
+static int above_streams(int made)
+{
+    if (made < 0 || made > STDERR_FILENO) {
+        return made;
+    }
+    int moved = fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(made);
+    return moved;
+}
+
 /* The file of the libraries' own events: lines of an array that nobody closes. */
 static int trace_file(void)
 {
     static int file = -2;
     const char *path = getenv("UNDERSTUDY_TRACE");
     if (file == -2 && path != NULL) {
-        int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-        file = made >= 0 ? made : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        int made = above_streams(open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
+        file = made >= 0 ? made : above_streams(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
         if (made >= 0 && write(made, "[\n", 2) != 2) {
             file = -1;
         }
