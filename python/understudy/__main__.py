@@ -32,6 +32,7 @@ KIT = {  # commands of understudy.kit, each a module of its name
     "manual": "Print the man page, or a shell's completion.",
     "conform": "Run the conformance cases against the emulated libraries, or with --lib against others.",
 }
+OF_ANY_STACK = {"abi", "replay", "manual"}  # what they work on says of which stack it is
 COMMANDS = ("demo", "env", *PASS_THROUGH, *KIT)
 
 
@@ -50,7 +51,9 @@ def make_parser(asked: str | None = None) -> Parser:
 
     def command(name: str, text: str, **settings) -> Parser:
         made = commands.add_parser(name, help=text, description=text, allow_abbrev=False, **settings)
-        made.add_argument("--stack", action="append", choices=STACKS, help="only this stack; may be repeated")
+        if name not in OF_ANY_STACK:
+            what = "calls and kernels of this stack" if name == "trace" else "this stack"
+            made.add_argument("--stack", action="append", choices=STACKS, help=f"only {what}; may be repeated")
         return made
 
     command("demo", "Compile and run the example programs and compare their results with NumPy.")

@@ -687,6 +687,59 @@ def test_what_is_the_programs_stays_the_programs(words, timeline, program):
     assert trace.program_and_timeline(options.words, options.output) == (program, timeline or "trace.json")
 
 
+MIXED = """
+#include <acl/acl.h>
+#include <add.h>
+#include <mc_runtime.h>
+int main(void)
+{
+    float x[4] = {0};
+    void *p;
+    aclrtSetDevice(0);
+    mcMalloc(&p, 16);
+    fp_add_s(x, x, x, 4, 1);
+    return 0;
+}
+"""
+
+
+def test_one_stack_alone_is_traced(tmp_path):
+    binary = program(tmp_path, "mixed", MIXED, [*link_flags("ascend"), *link_flags("maca"), *link_flags("ftdsp")])
+    file = tmp_path / "t.json"
+    for stacks, names in ((["maca"], ["mcMalloc"]), (["ascend", "ftdsp"], ["aclrtSetDevice", "fp_add_s"])):
+        options = [word for stack in stacks for word in ("--stack", stack)]
+        assert understudy("trace", *options, "-o", file, binary).returncode == 0
+        calls = [event for event in json.loads(file.read_text())["traceEvents"] if event.get("cat") == "call"]
+        assert [(call["args"]["call"], call["name"]) for call in calls] == list(enumerate(names, 1))
+    assert_error_of_use(understudy("replay", "--stack=maca", file, "1"), "--stack")  # the call says of which stack it is
+    assert_error_of_use(understudy("abi", "--stack=maca", binary), "--stack")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_not_the_timeline(tmp_path, closed):
+    """What a program prints to a stream that is closed goes nowhere, and not into a file that has got its number."""
+    source = """
+#include <acl/acl.h>
+#include <stdio.h>
+int main(void)
+{
+    aclrtSetDevice(0);
+    for (int i = 0; i < 100; i++) { puts("printed"); fputs("complained", stderr); }
+    fflush(stdout);
+    aclrtSynchronizeDevice();
+    return 0;
+}
+"""
+    binary = program(tmp_path, "prints", source, link_flags("ascend"))
+    for words, file in ((["run"], tmp_path / "raw"), (["trace", "-o", tmp_path / "t.json"], tmp_path / "t.json")):
+        command = [sys.executable, "-m", "understudy", *words, binary]
+        done = native.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], {"UNDERSTUDY_TRACE": str(tmp_path / "raw")})
+        text = file.read_text()
+        assert done.returncode == 0 and text[0] in "[{" and "printed" not in text and "complained" not in text
+    names = [event["name"] for event in json.loads(text)["traceEvents"] if event.get("cat") == "call"]
+    assert names == ["aclrtSetDevice", "aclrtSynchronizeDevice"] and " damaged" not in text
+
+
 def test_errors_of_use(tmp_path):
     assert_error_of_use(understudy("trace", "-o", tmp_path / "t.json"), "no program given\n")
     assert_error_of_use(understudy("trace", "no-such-program"), "program 'no-such-program' not found\n")
