@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import errno
 import importlib
 import io
@@ -164,6 +165,14 @@ def open_what_is_closed() -> None:
             setattr(sys, name, open(os.devnull, "w"))
 
 
+def escape(error: UnicodeError):
+    """For letters that the locale does not have. Bytes of a file's name that are no letters go out as they came in."""
+    letters = error.object[error.start : error.end]
+    parts = (bytes([ord(letter) - 0xDC00]) if 0xDC80 <= ord(letter) <= 0xDCFF else letter.encode("ascii", "backslashreplace")
+             for letter in letters)  # fmt: skip
+    return b"".join(parts), error.end
+
+
 def complain(text, command: str = "") -> int:
     print(f"understudy {command}: {text}" if command in COMMANDS else f"understudy: {text}", file=sys.stderr)
     return 2
@@ -178,8 +187,10 @@ def main() -> int:
     arguments = sys.argv[1:]
     command = next(iter(arguments), "")
     open_what_is_closed()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # letters that the locale does not have
+    codecs.register_error("understudy", escape)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="understudy")
     try:
         status = dispatch(arguments)
         print(end="", flush=True)  # what cannot be written is to be known here

@@ -244,7 +244,7 @@ def _errors(calls: list[Call], earlier: list[int], target: int) -> list[int]:
     if not LAST_ERROR.fullmatch(calls[target].name):
         return []
     thread, result = calls[target].thread, calls[target].prototype.result
-    return [index for index in earlier if calls[index].thread == thread and calls[index].prototype.result is result
+    return [index for index in earlier if calls[index].thread == thread and calls[index].prototype.result == result
             and (calls[index].status() != 0 or LAST_ERROR.fullmatch(calls[index].name))]  # fmt: skip
 
 
