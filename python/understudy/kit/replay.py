@@ -261,8 +261,8 @@ def _matters(call: Call, wanted: set[int]) -> bool:
 # A trace says where the host memory of a call is and not how long it is; no operand of an emulated call is larger than this.
 HOST_ROOM = 64 << 30
 
-HOST_MEMORY = """/* Host memory that the traced program passed, by its addresses there: what was near each other is it here, too. Its contents are
- * zero but for what is set below. */
+HOST_MEMORY = """/* Host memory that the traced program passed, by its addresses there: what was near each other is it here, too. It holds zeros
+ * but for what is set below. */
 typedef struct Area { uintptr_t first; size_t span; char *memory; } Area;
 static Area areas[] = {AREAS};
 
