@@ -65,6 +65,20 @@ endfunction()
 
 """
 
+COMPONENTS = """
+foreach(component IN LISTS understudy_FIND_COMPONENTS)
+  if(TARGET understudy::${component})
+    set(understudy_${component}_FOUND TRUE)
+  else()
+    set(understudy_${component}_FOUND FALSE)
+    if(understudy_FIND_REQUIRED_${component})
+      set(understudy_FOUND FALSE)
+      set(understudy_NOT_FOUND_MESSAGE "understudy has no component ${component}")
+    endif()
+  endif()
+endforeach()
+"""
+
 CONFIG_VERSION = """set(PACKAGE_VERSION VERSION)
 if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
   set(PACKAGE_VERSION_COMPATIBLE TRUE)
@@ -124,7 +138,7 @@ def cmake_config() -> str:
         includes = " ".join(f"{stack.name}/{folder}" for folder in stack.include)
         calls.append(f"_understudy_target({stack.name} {stack.name}/{stack.library} INCLUDE {includes} "
                      f"LINK {' '.join(stack.link)} NEEDS understudy::understudy)")  # fmt: skip
-    return CONFIG + "\n".join(calls) + "\n"
+    return CONFIG + "\n".join([*calls, COMPONENTS])
 
 
 def cmake_toolchain() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import errno
 import importlib
 import io
@@ -32,6 +33,7 @@ KIT = {  # commands of understudy.kit, each a module of its name
     "manual": "Print the man page, or a shell's completion.",
     "conform": "Run the conformance cases against the emulated libraries, or with --lib against others.",
 }
+OF_ANY_STACK = {"abi", "replay", "manual"}  # what they work on says of which stack it is
 COMMANDS = ("demo", "env", *PASS_THROUGH, *KIT)
 
 
@@ -50,7 +52,9 @@ def make_parser(asked: str | None = None) -> Parser:
 
     def command(name: str, text: str, **settings) -> Parser:
         made = commands.add_parser(name, help=text, description=text, allow_abbrev=False, **settings)
-        made.add_argument("--stack", action="append", choices=STACKS, help="only this stack; may be repeated")
+        if name not in OF_ANY_STACK:
+            what = "calls and kernels of this stack" if name == "trace" else "this stack"
+            made.add_argument("--stack", action="append", choices=STACKS, help=f"only {what}; may be repeated")
         return made
 
     command("demo", "Compile and run the example programs and compare their results with NumPy.")
@@ -161,6 +165,14 @@ def open_what_is_closed() -> None:
             setattr(sys, name, open(os.devnull, "w"))
 
 
+def escape(error: UnicodeError):
+    """For letters that the locale does not have. Bytes of a file's name that are no letters go out as they came in."""
+    letters = error.object[error.start : error.end]
+    parts = (bytes([ord(letter) - 0xDC00]) if 0xDC80 <= ord(letter) <= 0xDCFF else letter.encode("ascii", "backslashreplace")
+             for letter in letters)  # fmt: skip
+    return b"".join(parts), error.end
+
+
 def complain(text, command: str = "") -> int:
     print(f"understudy {command}: {text}" if command in COMMANDS else f"understudy: {text}", file=sys.stderr)
     return 2
@@ -175,8 +187,10 @@ def main() -> int:
     arguments = sys.argv[1:]
     command = next(iter(arguments), "")
     open_what_is_closed()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # letters that the locale does not have
+    codecs.register_error("understudy", escape)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="understudy")
     try:
         status = dispatch(arguments)
         print(end="", flush=True)  # what cannot be written is to be known here

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import selectors
 import signal
@@ -169,6 +170,13 @@ def stop(processes: list[subprocess.Popen]) -> None:
         process.wait()
 
 
+def above_streams(made: int) -> int:
+    """A descriptor with a number above the standard streams': one that the caller has closed may be free."""
+    moved = fcntl.fcntl(made, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(made)
+    return moved
+
+
 def run(command: list[str], cores: int, environment: dict[str, str], label: bool = False) -> int:
     """Starts the command once per core; the exit status of the first core that fails, 128 + n for signal n, else 0.
 
@@ -183,7 +191,7 @@ def run(command: list[str], cores: int, environment: dict[str, str], label: bool
     with contextlib.ExitStack() as stack:
         guard = Guard()
         stack.callback(guard.dismiss)
-        memory = os.memfd_create("understudy-ft")
+        memory = above_streams(os.memfd_create("understudy-ft"))
         stack.callback(os.close, memory)
         os.pwrite(memory, b"\1", WATCHED_OFFSET)
         processes: list[subprocess.Popen] = []

@@ -17,9 +17,11 @@ def sdk() -> pathlib.Path:
     """The folder that holds the three SDK trees."""
     override = os.environ.get("UNDERSTUDY_SDK")
     folder = pathlib.Path(override).resolve() if override else pathlib.Path(__file__).resolve().parent / "sdk"
+    origin = "UNDERSTUDY_SDK" if override else "the installed package"
     if not folder.is_dir():
-        origin = "UNDERSTUDY_SDK" if override else "the installed package"
         raise SdkError(f"no SDK folder at {folder} (from {origin})")
+    if not any((folder / name).is_dir() for name in HOME_VARIABLES):
+        raise SdkError(f"{folder} (from {origin}) is no SDK: it has no folder {', '.join(HOME_VARIABLES)}")
     return folder
 
 

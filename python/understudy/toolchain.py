@@ -56,7 +56,14 @@ def search_flags(stacks: list[Stack]) -> list[str]:
     return [*(f"-I{path}" for path in include), *(f"-L{path}" for path in library_folders(stacks))]
 
 
+def check_place() -> None:
+    """Refuses a place that no search path can name: there a colon stands between two folders."""
+    if ":" in str(sdk()):
+        raise UsageError(f"programs would not find the libraries in {sdk()}: its name has a colon, which search paths cannot hold")
+
+
 def library_folders(stacks: list[Stack]) -> list:
+    check_place()
     return [stack.library_path for stack in stacks] + [sdk() / "lib"]
 
 
@@ -139,6 +146,7 @@ def variables(stacks: list[Stack]) -> dict[str, str]:
 
 def search_paths(stacks: list[Stack]) -> dict[str, str]:
     """Path lists that are to stand in front of what the environment has."""
+    check_place()
     found: dict[str, dict[str, None]] = {}
     for stack in stacks:
         for name, folders in search_paths_of(stack, stack.root).items():

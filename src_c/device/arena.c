@@ -1,6 +1,7 @@
 #include "device/arena.h"
 
 #include "device/host_access.h"
+#include "report/descriptor.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -159,7 +160,7 @@ int us_arena_share(const Arena *arena, Allocation *block)
     const Range *range = range_of(block);
     const Range *memory = arena->accessible ? range : range->memory;
     if (block->shared_file == 0) {
-        int file = memfd_create("understudy", MFD_CLOEXEC);
+        int file = us_descriptor(memfd_create("understudy", MFD_CLOEXEC));
         if (file >= 0 && (ftruncate(file, (off_t)memory->length) != 0 || !move_to_file(file, memory))) {
             close(file);
             file = -1;

@@ -1,5 +1,6 @@
 #include "device/ipc.h"
 
+#include "report/descriptor.h"
 #include "report/thread.h"
 
 #include <errno.h>
@@ -106,6 +107,7 @@ static bool receive_answer(int connection, Answer *answer, int *file)
     const struct cmsghdr *header = received >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
     if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
         memcpy(file, CMSG_DATA(header), sizeof *file);
+        *file = us_descriptor(*file);
     }
     return received == (ssize_t)sizeof *answer;
 }
@@ -148,7 +150,7 @@ static int file_for(uint64_t key, pid_t process, Answer *answer)
         answer->status = admits(offer, process) ? IPC_OK : IPC_FORBIDDEN;
         answer->note = offer->note;
     }
-    int file = answer->status == IPC_OK ? fcntl(offer->file, F_DUPFD_CLOEXEC, 0) : -1;
+    int file = answer->status == IPC_OK ? us_descriptor_copy(offer->file) : -1;
     if (answer->status == IPC_OK && file < 0) {
         answer->status = IPC_EXHAUSTED;
     }
@@ -179,7 +181,7 @@ static void *serve_all(void *argument)
 {
     int socket_file = (int)(intptr_t)argument;
     while (true) {
-        int connection = accept4(socket_file, NULL, NULL, SOCK_CLOEXEC);
+        int connection = us_descriptor(accept4(socket_file, NULL, NULL, SOCK_CLOEXEC));
         if (connection >= 0) {
             serve(connection);
             close(connection);
@@ -209,7 +211,7 @@ static bool start_serving(void)
     }
     struct sockaddr_un name;
     socklen_t length = name_of_process((uint64_t)getpid(), &name);
-    int made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int made = us_descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     pthread_t thread;
     if (made >= 0 && bind(made, (struct sockaddr *)&name, length) == 0 && listen(made, WAITING_CONNECTIONS) == 0 &&
         us_thread_start(&thread, serve_all, (void *)(intptr_t)made)) {
@@ -274,7 +276,7 @@ static IpcStatus add_offer(int source, int own, const IpcNote *note, bool anyone
 
 IpcStatus us_ipc_offer(int file, const IpcNote *note, bool anyone, uint64_t *key)
 {
-    return add_offer(file, fcntl(file, F_DUPFD_CLOEXEC, 0), note, anyone, key);
+    return add_offer(file, us_descriptor_copy(file), note, anyone, key);
 }
 
 IpcStatus us_ipc_give(int file, const IpcNote *note, uint64_t *key)
@@ -362,7 +364,7 @@ static bool ask(uint64_t key, Answer *answer, int *file)
     enum { PATIENCE_SECONDS = 10 };
     struct sockaddr_un name;
     socklen_t length = name_of_process(key >> SECRET_BITS, &name);
-    int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int connection = us_descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (connection < 0) {
         *answer = (Answer){.status = IPC_EXHAUSTED};
         return true;

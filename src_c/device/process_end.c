@@ -1,5 +1,6 @@
 #include "device/process_end.h"
 
+#include "report/descriptor.h"
 #include "report/thread.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ static int watched = -1; /* set of descriptors that the thread sleeps on; -1: th
 
 bool us_process_has_ended(int32_t process)
 {
-    int descriptor = (int)syscall(SYS_pidfd_open, process, 0);
+    int descriptor = us_descriptor((int)syscall(SYS_pidfd_open, process, 0));
     if (descriptor < 0) {
         return kill(process, 0) != 0 && errno == ESRCH;
     }
@@ -72,7 +73,7 @@ static bool start_watching(void)
     if (watched >= 0) {
         return true;
     }
-    int set = epoll_create1(EPOLL_CLOEXEC);
+    int set = us_descriptor(epoll_create1(EPOLL_CLOEXEC));
     pthread_t thread;
     if (set >= 0 && us_thread_start(&thread, watch_all, (void *)(intptr_t)set)) {
         pthread_detach(thread);
@@ -99,7 +100,7 @@ static ProcessWatch *add_watch(int descriptor, void (*wake)(void *argument), voi
 
 ProcessWatch *us_process_watch(int32_t process, void (*wake)(void *argument), void *argument)
 {
-    int descriptor = (int)syscall(SYS_pidfd_open, process, 0);
+    int descriptor = us_descriptor((int)syscall(SYS_pidfd_open, process, 0));
     if (descriptor < 0) {
         return NULL;
     }

@@ -1,5 +1,7 @@
 #include "device/ranges.h"
 
+#include "report/descriptor.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,7 +181,7 @@ static uintptr_t reserve_aligned(size_t span, bool memory, bool large_pages)
 /* Puts shared memory at the region's addresses and at others. */
 static void view_twice(Region *region)
 {
-    int file = memfd_create("understudy", MFD_CLOEXEC);
+    int file = us_descriptor(memfd_create("understudy", MFD_CLOEXEC));
     if (file < 0) {
         return;
     }

@@ -1,6 +1,7 @@
 #include "device/signal.h"
 
 #include "device/process_end.h"
+#include "report/descriptor.h"
 
 #include <linux/futex.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 
 int us_signal_create(void)
 {
-    int file = memfd_create("understudy", MFD_CLOEXEC);
+    int file = us_descriptor(memfd_create("understudy", MFD_CLOEXEC));
     if (file >= 0 && ftruncate(file, sizeof(SignalWords)) != 0) {
         close(file);
         file = -1;

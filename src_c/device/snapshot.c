@@ -1,6 +1,7 @@
 #include "device/snapshot.h"
 
 #include "device/device_internal.h"
+#include "report/descriptor.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ static char *map_file(int file, off_t offset, size_t size)
 
 static void add_physical(int file, int64_t offset, size_t size, void *context)
 {
-    Part part = {.file = fcntl(file, F_DUPFD_CLOEXEC, 0), .offset = offset, .size = size};
+    Part part = {.file = us_descriptor_copy(file), .offset = offset, .size = size};
     char *mapped = map_file(part.file, offset, size);
     add(context, &part, mapped);
     if (mapped != NULL) {

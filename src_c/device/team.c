@@ -1,5 +1,6 @@
 #include "device/team.h"
 
+#include "report/descriptor.h"
 #include "report/report.h"
 #include "understudy/understudy.h"
 
@@ -76,7 +77,7 @@ static void join_team(void)
     if (path[0] == '\0') {
         return;
     }
-    const int file = open(path, O_RDWR | O_CLOEXEC);
+    const int file = us_descriptor(open(path, O_RDWR | O_CLOEXEC));
     control = file < 0 ? NULL : map_control(file);
     if (!control) {
         us_log(LOG_LEVEL_ERROR, "cannot use UNDERSTUDY_FT_MEMORY=%s: %s; this process is alone", path, strerror(errno));

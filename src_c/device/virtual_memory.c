@@ -4,6 +4,7 @@
  * one device form one block of the registry, so that a kernel may work across them. */
 #include "device/device_internal.h"
 #include "device/ranges.h"
+#include "report/descriptor.h"
 #include "report/grow.h"
 
 #include <stdlib.h>
@@ -187,7 +188,7 @@ static PhysicalMemory *new_memory(PlatformState *platform, Device *device, size_
     if (size > us_device_room(device_state(device))) {
         return NULL;
     }
-    int file = memfd_create("understudy", MFD_CLOEXEC);
+    int file = us_descriptor(memfd_create("understudy", MFD_CLOEXEC));
     PhysicalMemory wanted = {.device = device, .size = size, .charged = size, .file = file,
                              .attribute = attribute};
     PhysicalMemory *memory = file >= 0 && ftruncate(file, (off_t)size) == 0 ? enter_memory(platform, &wanted) : NULL;

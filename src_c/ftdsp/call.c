@@ -10,11 +10,14 @@
 
 static FtCall begin(const char *function, DType dtype)
 {
-    FtCall call = {.checks = us_call_begin_void(function), .dtype = dtype, .cores = 1};
-    ft_require(&call, ft_chip_has(ft_chip(), dtype), "prefix", "chip", FT_BAD_PREFIX,
-               "%s has no %s functions; choose UNDERSTUDY_FT_CHIP=%s", ft_chip()->name, us_dtype_name(dtype),
-               ft_chip_with(dtype));
-    return call;
+    return (FtCall){.checks = us_call_begin_void(function), .dtype = dtype, .cores = 1};
+}
+
+static void check_prefix(FtCall *call)
+{
+    ft_require(call, ft_chip_has(ft_chip(), call->dtype), "prefix", "chip", FT_BAD_PREFIX,
+               "%s has no %s functions; choose UNDERSTUDY_FT_CHIP=%s", ft_chip()->name, us_dtype_name(call->dtype),
+               ft_chip_with(call->dtype));
 }
 
 /* The cores of a mask: bits above the chip's cores, or above those that ft-run started, name none. */
@@ -23,6 +26,13 @@ static uint32_t cores_of(int core_mask)
     const int chip = ft_chip()->core_count;
     const int cores = ft_is_one_of_many() && us_team()->size < chip ? us_team()->size : chip;
     return (uint32_t)core_mask & ((1u << cores) - 1);
+}
+
+/* Whether this core tells of a call that ends before the cores meet: the one that would do the work, core 0 where none would. */
+static bool tells(uint32_t members)
+{
+    const uint32_t own = 1u << ft_own_core(), lowest = members != 0 ? members & -members : 1;
+    return !ft_is_one_of_many() || own == lowest;
 }
 
 /* Before the work: whether this core does it, and who waits for the end. */
@@ -47,6 +57,9 @@ FtCall ft_shared(const char *function, DType dtype, int core_mask)
 {
     FtCall call = begin(function, dtype);
     const uint32_t members = cores_of(core_mask);
+    const bool fits = ft_chip_has(ft_chip(), dtype) && core_mask > 0 && members != 0;
+    call.checks.status = fits || tells(members) ? 0 : FT_NOT_HERE;
+    check_prefix(&call);
     ft_require(&call, core_mask >= 0, "core_mask", "negative", FT_BAD_CORE_MASK, "core_mask is %d", core_mask);
     call.shared = true;
     call.cores = __builtin_popcount(members);
@@ -62,7 +75,9 @@ FtCall ft_shared(const char *function, DType dtype, int core_mask)
 FtCall ft_private(const char *function, DType dtype)
 {
     us_parallel_alone(true); /* one core's work */
-    return begin(function, dtype);
+    FtCall call = begin(function, dtype);
+    check_prefix(&call);
+    return call;
 }
 
 FtCall ft_by_mask(const char *function, DType dtype, int core_mask)

@@ -1,5 +1,6 @@
 #include "ranks/meeting.h"
 
+#include "report/descriptor.h"
 #include "report/thread.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static void *tell(void *argument)
 {
     const Meeting *meeting = argument;
     for (;;) {
-        const int connection = accept4(meeting->listener, NULL, NULL, SOCK_CLOEXEC);
+        const int connection = us_descriptor(accept4(meeting->listener, NULL, NULL, SOCK_CLOEXEC));
         if (connection >= 0) {
             (void)!send(connection, &meeting->key, sizeof meeting->key, MSG_NOSIGNAL); /* who has gone asks again */
             close(connection);
@@ -51,7 +52,7 @@ Meeting *us_meeting_open(const char *name, uint64_t key, bool *taken)
     struct sockaddr_un address;
     const socklen_t length = address_of(name, &address);
     Meeting *meeting = malloc(sizeof *meeting);
-    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int listener = us_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const bool bound = listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0;
     *taken = listener >= 0 && !bound && errno == EADDRINUSE;
     if (meeting != NULL && bound && listen(listener, SOMAXCONN) == 0) {
@@ -82,7 +83,7 @@ bool us_meeting_ask(const char *name, uint64_t *key)
     struct sockaddr_un address;
     const struct timeval patience = {.tv_sec = 1};
     const socklen_t length = address_of(name, &address);
-    const int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int connection = us_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     bool told = false;
     if (connection >= 0) {
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

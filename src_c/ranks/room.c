@@ -2,6 +2,7 @@
 
 #include "ranks/names.h"
 #include "ranks/room_order.h"
+#include "report/descriptor.h"
 #include "report/trace.h"
 
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static size_t size_of(int32_t ranks)
 IpcStatus us_room_open(int32_t platform, uint64_t *key)
 {
     const IpcNote note = {.kind = IPC_ROOM, .platform = platform};
-    const int file = memfd_create("understudy-ranks", MFD_CLOEXEC);
+    const int file = us_descriptor(memfd_create("understudy-ranks", MFD_CLOEXEC));
     if (file >= 0 && ftruncate(file, sizeof(SharedRoom)) == 0) {
         return us_ipc_give(file, &note, key);
     }

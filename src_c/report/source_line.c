@@ -2,6 +2,8 @@
  * within the file, or ends the search. Compressed sections and separate files of debug information are not read. */
 #include "report/source_line.h"
 
+#include "report/descriptor.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -394,7 +396,7 @@ static void find_line(const Elf *elf, uint64_t address, SourceLine *found)
 void us_source_line(const char *elf_file, uint64_t address, SourceLine *found)
 {
     *found = (SourceLine){.line = 0};
-    int file = open(elf_file, O_RDONLY | O_CLOEXEC);
+    int file = us_descriptor(open(elf_file, O_RDONLY | O_CLOEXEC));
     struct stat status;
     if (file < 0) {
         return;

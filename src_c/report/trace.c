@@ -1,5 +1,6 @@
 #include "report/trace.h"
 
+#include "report/descriptor.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -37,12 +38,12 @@ static void write_whole(const char *text, size_t length)
  * which nobody ends: so it can be read whenever the process ends. -1: it cannot be opened. */
 static int open_file(const char *path)
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    int file = us_descriptor(open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
     if (file >= 0 && write(file, "[\n", 2) != 2) {
         close(file);
         return -1;
     }
-    return file >= 0 || errno != EEXIST ? file : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    return file >= 0 || errno != EEXIST ? file : us_descriptor(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
 }
 
 __attribute__((constructor)) static void open_trace(void)

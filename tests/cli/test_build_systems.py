@@ -113,6 +113,27 @@ def test_find_package(stack, tmp_path):
     shell(BUILD.format(f'-DCMAKE_PREFIX_PATH="{SDK}"'), tmp_path)
 
 
+@pytest.mark.parametrize("asked, found", [
+    ("REQUIRED COMPONENTS maca understudy", True), ("COMPONENTS maca nosuch", False), ("REQUIRED COMPONENTS nosuch", None),
+    ("REQUIRED COMPONENTS ftdsp OPTIONAL_COMPONENTS nosuch", True),
+])  # fmt: skip
+def test_components_of_the_package(asked, found, tmp_path):
+    """None: CMake ends with a message."""
+    (tmp_path / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.16)
+project(program C)
+find_package(understudy {asked})
+message(STATUS "found: ${{understudy_FOUND}}")
+""")
+    command = ["cmake", "-G", "Ninja", "-B", tmp_path / "build", "-S", tmp_path, f"-DCMAKE_PREFIX_PATH={SDK}"]
+    done = subprocess.run(command, env=CLEAN, capture_output=True, text=True)
+    assert (done.returncode == 0) == (found is not None), done.stderr
+    if found is None:
+        assert "understudy has no component nosuch" in " ".join(done.stderr.split())
+    else:
+        words = ("TRUE", "1") if found else ("FALSE", "0")
+        assert any(f"found: {word}\n" in done.stdout for word in words), done.stdout
+
+
 def test_a_project_is_built_without_the_variables_it_was_configured_with(tmp_path):
     exports = toolchain.shell_exports(list(paths.STACKS.values()))
     file = f"{SDK}/lib/cmake/understudy/understudy-toolchain.cmake"

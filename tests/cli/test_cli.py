@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -174,6 +175,34 @@ def test_a_missing_sdk_is_an_error_of_use():
     assert_error_of_use(understudy("env", env={"UNDERSTUDY_SDK": "/nowhere"}), "/nowhere", "UNDERSTUDY_SDK")
 
 
+@pytest.mark.parametrize("words", [("env",), ("cc", "-v"), ("doctor", sys.executable), ("rules", "fp_add_s"), ("run", "true")])
+def test_a_folder_that_is_no_sdk_is_an_error_of_use(tmp_path, words):
+    done = understudy(*words, env={"UNDERSTUDY_SDK": str(tmp_path)})
+    assert_error_of_use(done, f"{tmp_path} (from UNDERSTUDY_SDK) is no SDK: it has no folder ascend, maca, ftdsp\n")
+
+
+@pytest.mark.parametrize("words", [("env",), ("cc", "-v"), ("run", "true"), ("ft-run", "true")])
+def test_an_sdk_with_a_colon_is_an_error_of_use(tmp_path, words):
+    """The loader would look for the libraries in two other folders."""
+    odd = tmp_path / "a:b"
+    odd.mkdir()
+    for part in paths.sdk().iterdir():
+        (odd / part.name).symlink_to(part)
+    assert_error_of_use(understudy(*words, env={"UNDERSTUDY_SDK": str(odd)}), f"{odd}: its name has a colon")
+
+
+@pytest.mark.parametrize("locale", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"LC_ALL": "C.UTF-8"}])
+def test_names_of_files_are_printed_as_they_are(tmp_path, locale):
+    """In any locale, also bytes that are no text."""
+    name = b"f\xc3\xbcr \xff.o"
+    place = os.fsencode(tmp_path) + b"/" + name
+    shutil.copyfile(shutil.which("true"), place)
+    command = [sys.executable, "-m", "understudy"]
+    for words in (["doctor", place], ["abi", place], ["doctor", place + b"2"]):
+        done = subprocess.run([*command, *words], env={**os.environ, **locale}, capture_output=True)
+        assert place in done.stdout + done.stderr, done
+
+
 @pytest.mark.parametrize("command", ["demo", "env", "cc", "c++", "run", "ft-run"])
 def test_every_command_has_help(command):
     done = understudy(command, "--help")
@@ -212,7 +241,7 @@ def test_env_of_one_stack():
 
 def test_env_survives_odd_folder_names(tmp_path):
     odd = tmp_path / "it's a $HOME; folder"
-    odd.mkdir()
+    (odd / "maca").mkdir(parents=True)
     done = understudy("env", env={"UNDERSTUDY_SDK": str(odd)})
     shown = subprocess.run(["sh", "-euc", f'{done.stdout}\nprintf %s "$MACA_PATH"'], capture_output=True, text=True)
     assert shown.stdout == str(odd / "maca")

@@ -292,6 +292,90 @@ def test_spaces_of_two_cores(tmp_path):
         assert (status, text) == (0, "0 fp_binarycrossentropygrad_p/dx/other-core\n")
 
 
+REFUSED = r"""
+#include <add.h>
+#include <stdio.h>
+#include <understudy/understudy.h>
+
+#define AT(offset) ((void *)(0xA0000000 + (offset)))
+
+static int told; /* a bit for each call that this core has refused */
+
+static void look(int call)
+{
+    told |= (understudy_last_status() != 0) << call;
+    understudy_clear_last_error();
+}
+
+int main(void)
+{
+    hp_add_s(AT(0), AT(0), AT(0), 4, 0x07); /* a prefix that the chip does not have */
+    look(0);
+    hp_add_s(AT(0), AT(0), AT(0), 4, 0x06);
+    look(1);
+    fp_add_s(AT(0), AT(0), AT(0), 4, -1);
+    look(2);
+    fp_add_s(AT(0), AT(0), AT(0), 4, -0x7ffffffe); /* names core 1 */
+    look(3);
+    fp_add_s(AT(0), AT(0), AT(0), 4, -0x7fffffff - 1); /* names none */
+    look(4);
+    hp_add_p(AT(0), AT(0), AT(0), 4); /* each core's own call */
+    look(5);
+    fp_add_s(AT(0), AT(0), AT(0), 4, 0x100); /* no refusal, but a message */
+    printf("%d\n", told);
+    return 0;
+}
+"""
+
+
+def test_of_several_cores_the_one_that_does_the_work_reports_a_refusal(tmp_path, monkeypatch):
+    """Also of a prefix or a mask, which is known before the cores meet; core 0 where the mask names none."""
+    monkeypatch.setenv("UNDERSTUDY_FT_CHIP", "FT78NE")
+    source = tmp_path / "refused.c"
+    source.write_text(REFUSED)
+    own = 1 << 5
+    results = run_cores(build(source), 3, log="warn")
+    assert [int(text) for _, text, _ in results] == [1 | 4 | 16 | own, 2 | 8 | own, own], results
+    assert [errors.count("names no core") for _, _, errors in results] == [1, 0, 0], results
+
+
+def closed(stream: str, command: list) -> subprocess.CompletedProcess:
+    """The command with a standard stream closed, as `2>&-` does it. What would never end fails soon."""
+    return native.run(["sh", "-c", f'exec "$@" {stream}', "sh", *command], timeout=60)
+
+
+@pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_cores_with_a_closed_stream_meet(tmp_path, stream):
+    """Their common memory would get the stream's number, and a message would be written over the barriers."""
+    source = tmp_path / "closed.c"
+    source.write_text(CLOSED)
+    done = closed(stream, [sys.executable, "-m", "understudy", "ft-run", "-n", "2", build(source), tmp_path])
+    assert done.returncode == 0, done
+    assert sorted(file.name for file in tmp_path.glob("core*")) == ["core0", "core1"]
+
+
+CLOSED = r"""
+#include <add.h>
+#include <stdio.h>
+#include <understudy/understudy.h>
+
+int main(int count, char **arguments)
+{
+    float *data = (float *)0xA0000000;
+    char name[4096];
+    for (int round = 0; round < 8; round++) {
+        fp_add_s(data, data, data + 1, 4, 0x03); /* a message */
+        printf("text that is longer than what the barriers have in common at the beginning of the file\n");
+        fflush(stdout);
+        understudy_barrier();
+    }
+    snprintf(name, sizeof name, "%s/core%d", arguments[count - 1], understudy_core());
+    FILE *file = fopen(name, "w");
+    return file == NULL || fclose(file) != 0;
+}
+"""
+
+
 def test_memory_that_cannot_be_opened_leaves_a_chip_of_one_core():
     done = native.run([build(EXAMPLE)], {"UNDERSTUDY_FT_CORES": "8", "UNDERSTUDY_FT_MEMORY": "/nonexistent/memory"})
     assert done.returncode == 0 and done.stdout.startswith("1 cores")

@@ -16,6 +16,7 @@ from understudy import toolchain
 from understudy.__main__ import make_parser
 from understudy.errors import UsageError
 from understudy.kit import interposer, replay, table, trace
+from understudy.kit.prototypes import prototypes
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples_c/ascend/soft_margin_loss_backward/soft_margin_loss_backward.c"
 
@@ -142,8 +143,13 @@ def link_flags(stack):
             *(f"-l{name}" for name in vendor.link)]  # fmt: skip
 
 
-def traced(tmp_path, stack, source):
-    binary = program(tmp_path, "traced", source, link_flags(stack))
+def understudy_flags():
+    """For our own header and library."""
+    return [*toolchain.search_flags([]), "-lunderstudy"]
+
+
+def traced(tmp_path, stack, source, more=()):
+    binary = program(tmp_path, "traced", source, [*link_flags(stack), *more])
     done = understudy("trace", binary, "-o", tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     return done, [event for event in events if event["ph"] == "X"]
@@ -264,7 +270,186 @@ int main(void)
     assert done.returncode == 0
     call = next(event for event in events if event["name"] == "fp_binarycrossentropygrad_s")
     assert call["args"]["input_size"] == 3 and call["args"]["core_mask"] == 255
-    assert understudy("replay", tmp_path / "trace.json", 1).stdout == "fp_binarycrossentropygrad_s\n"
+    again = understudy("replay", tmp_path / "trace.json", 1)
+    assert (again.returncode, again.stdout) == (0, "fp_binarycrossentropygrad_s: 0 (traced: 0)\n"), again.stderr
+
+
+LARGE = {"ascend": """
+#include <acl/acl.h>
+#include <stdlib.h>
+int main(void)
+{
+    size_t n = 3 << 20;
+    char *host = calloc(n, 1);
+    void *p;
+    aclrtSetDevice(0);
+    aclrtMalloc(&p, n, ACL_MEM_MALLOC_HUGE_FIRST);
+    return aclrtMemcpy(p, n, host, n, ACL_MEMCPY_HOST_TO_DEVICE) != 0;
+}
+""", "maca": """
+#include <mc_runtime.h>
+#include <stdlib.h>
+int main(void)
+{
+    size_t n = 3 << 20;
+    char *host = calloc(n, 1);
+    void *p;
+    mcMalloc(&p, n);
+    return mcMemcpy(p, host, n, mcMemcpyHostToDevice) != 0;
+}
+""", "ftdsp": """
+#include <add.h>
+#include <stdlib.h>
+int main(void)
+{
+    int n = 1 << 20;
+    float *x = calloc(n, 4), *y = calloc(n, 4), *out = calloc(n, 4);
+    fp_add_s(x, y, out, n, 0xff);
+    return 0;
+}
+"""}  # fmt: skip
+
+
+@pytest.mark.parametrize("stack, name", [("ascend", "aclrtMemcpy"), ("maca", "mcMemcpy"), ("ftdsp", "fp_add_s")])
+def test_a_call_with_much_host_memory_is_repeated(tmp_path, stack, name):
+    done, events = traced(tmp_path, stack, LARGE[stack])
+    assert done.returncode == 0, done.stderr
+    again = understudy("replay", tmp_path / "trace.json", numbered(events, name)[0])
+    assert (again.returncode, again.stdout.splitlines()[-1]) == (0, f"{name}: 0 (traced: 0)"), again.stderr
+
+
+# Each call with the status that the program itself sees. 3: a size, 5: a pointer, 6: a space, 7: an overlap (ftdsp/call.h).
+FT_CALLS = """
+#include <add.h>
+#include <concat.h>
+#include <fill.h>
+#include <gather.h>
+#include <glu.h>
+#include <scatter_nd.h>
+#include <stdio.h>
+#include <switchlayer.h>
+#include <understudy/understudy.h>
+#define AT(address) ((float *)(address##ul))
+static void tell(void) { printf("seen %d\\n", understudy_last_status()); understudy_clear_last_error(); }
+int main(void)
+{
+    float h[16] = {0}, a[4], b[4], out[16], *split[2] = {a, b}, *inputs[2] = {a, b};
+    int shape[1] = {4}, sizes[2] = {2, 2}, strides[1] = {1}, first[1] = {4}, second[1] = {3}, *shapes[2] = {first, second};
+    int wide[2] = {2, 2}, tall[2] = {3, 2}, *tables[2] = {wide, tall}, *wrong[2] = {wide, shape};
+    int indices[150] = {0}, many[1] = {150}, rows[1] = {4}, where[2] = {1, 1};
+    float much[150];
+    TensorC in = {4, 4, a}, to = {4, 4, b}, over = {4, 4, a + 1}, *tensors[1] = {&in};
+    FillParameter fill = {shape, 1, 4, 4};
+    fp_add_s(AT(0x80000000), AT(0x90000000), AT(0xA0000000), 4, 1); tell();
+    fp_add_s(AT(0x10000000), AT(0x80000000), AT(0x90000000), 4, 1); tell();
+    fp_add_s(h, h, h + 1, 4, 1);
+    fp_add_s(h, h, h + 1, 4, 1); tell();
+    fp_add_s((float *)((char *)h + 2), h, out, 2, 1); tell();
+    fp_glu_s(h, split, out, 1, 0, shape, 2, sizes, strides, 2, 1); tell();
+    fp_concat_s(inputs, tables, 2, 0, 2, out, 1); tell();
+    fp_concat_s(inputs, wrong, 2, 0, 2, out, 1); tell();
+    fp_gather_s(much, h, rows, 1, indices, many, 1, 0, 0, 1); tell();
+    indices[149] = 4;
+    fp_gather_s(much, h, rows, 1, indices, many, 1, 0, 0, 1); tell();
+    fp_scatter_nd_s(out, rows, 1, indices, where, 2, h, 1); tell();
+    switchlayer_s(tensors, &to, 0, 1); tell();
+    switchlayer_s(tensors, &over, 0, 1); tell();
+    fp_fill_s(h, out, &fill, 1); tell();
+    fp_add_s(h, h, out, -1, 1);
+    fp_add_s(h, h, out, 4, 1);
+    printf("seen %d %s %s\\n", understudy_last_status(), understudy_last_rule(), understudy_last_error());
+    return 0;
+}
+"""
+
+
+def test_calls_of_the_dsp_are_repeated_with_their_memory(tmp_path):
+    """Addresses of the chip, distances, shapes, tables of pointers and structures decide whether a call is legal."""
+    plain = understudy("run", program(tmp_path, "plain", FT_CALLS, link_flags("ftdsp") + understudy_flags()))
+    done, events = traced(tmp_path, "ftdsp", FT_CALLS, understudy_flags())
+    seen = [line for line in done.stdout.splitlines() if line.startswith("seen")]
+    assert done.returncode == 0 and seen == plain.stdout.splitlines(), "a program sees of its refusals what it sees without us"
+    calls = [event for event in events if event["cat"] == "call"]
+    statuses = [call["args"]["last_status"] for call in calls]
+    asked = [status for index, status in enumerate(statuses) if index not in (2, 14, 15)]  # one line of the program tells of each
+    assert [f"seen {status}" for status in asked] == seen[:-1] and seen[-1].startswith("seen 3 fp_add_s/n/negative n is -1")
+    assert {0, 5, 6, 7} <= set(statuses) and statuses[2:4] == [7, 7] and statuses[-2:] == [3, 0]
+    repeated = {call["args"]["call"]: understudy("replay", tmp_path / "trace.json", call["args"]["call"]) for call in calls}
+    told = {number: (again.returncode, again.stdout) for number, again in repeated.items()}
+    assert told == {call["args"]["call"]: (0, f"{call['name']}: {status} (traced: {status})\n")
+                    for call, status in zip(calls, statuses)}  # fmt: skip
+
+
+def test_every_table_of_the_dsp_has_a_count():
+    functions = [one for one in prototypes().values() if one.stack == "ftdsp"]
+    tables = {parameter.name for one in functions for parameter in one.parameters if re.search(r"\*\s*\*|\*.*\[", parameter.text)}
+    assert tables == set(interposer.TABLE_COUNTS)
+    assert not [parameter for one in functions for parameter in one.parameters if parameter.gives_handle], "the caller's own"
+
+
+LAST_ERRORS = """
+#include <mc_runtime.h>
+int main(void)
+{
+    float time;
+    mcEvent_t start, stop;
+    mcEventCreate(&start);
+    mcEventCreate(&stop);
+    mcEventElapsedTime(&time, start, stop);
+    mcGetLastError();
+    mcGetLastError();
+    mcEventRecord(start, 0);
+    mcEventRecord(stop, 0);
+    mcEventSynchronize(stop);
+    mcEventElapsedTime(&time, start, stop);
+    mcFree((void *)&time);
+    mcPeekAtLastError();
+    return 0;
+}
+"""
+
+
+def test_last_errors_and_elapsed_times_are_repeated(tmp_path):
+    _, events = traced(tmp_path, "maca", LAST_ERRORS)
+    calls = [event for event in events if event["cat"] == "call"]
+    names = ("mcEventElapsedTime", "mcGetLastError", "mcPeekAtLastError")
+    chosen = [call["args"] for call in calls if call["name"] in names]
+    # Each mcGetLastError is followed by what it asks itself, an mcPeekAtLastError.
+    assert [call["status"] != 0 for call in chosen] == [True, True, True, False, False, False, True]
+    for call in chosen:
+        again = understudy("replay", tmp_path / "trace.json", call["call"])
+        assert again.returncode == 0 and again.stdout.endswith(f": {call['status']} (traced: {call['status']})\n"), again.stdout
+
+
+def test_what_a_trace_does_not_hold_is_said(tmp_path):
+    source = """
+#include <mc_runtime.h>
+int main(void)
+{
+    mcMemPoolProps properties = {.allocType = mcMemAllocationTypePinned, .location = {mcMemLocationTypeDevice, 0}};
+    mcMemPool_t pool;
+    return mcMemPoolCreate(&pool, &properties);
+}
+"""
+    done, _ = traced(tmp_path, "maca", source)
+    assert done.returncode == 0, done.stderr
+    again = understudy("replay", tmp_path / "trace.json", 1)
+    assert again.returncode == 1 and "mcMemPoolCreate reads the structure props, whose contents are not in the trace" in again.stderr
+
+
+def test_a_call_whose_status_is_not_in_the_trace_is_not_taken_for_repeated(tmp_path):
+    """A library that has no understudy_last_status, say."""
+    event = {"ph": "X", "cat": "call", "name": "fp_add_s", "ts": 1, "dur": 1, "pid": 1, "tid": 1,
+             "args": {"x": "0x80000000", "y": "0x80000000", "out": "0x80000000", "n": 4, "core_mask": 1}}  # fmt: skip
+    file = tmp_path / "trace.json"
+    file.write_text(json.dumps({"traceEvents": [event]}))
+    again = understudy("replay", file, 1)
+    assert again.returncode == 1 and "no status of fp_add_s, which returns nothing: nothing was compared" in again.stderr
+
+
+def test_host_memory_keeps_its_distances():
+    assert replay.areas({0x7f0000000010, 0x7f0000000014, 0x7fff00000000}) == [(0x7f0000000000, 0x14), (0x7fff00000000, 0)]
+    assert replay.areas({0x500000, 0x500000 + (1 << 30)}) == [(0x500000, 1 << 30)], "operands of this size may overlap"
 
 
 def test_a_refusal_is_placed_in_the_program(tmp_path):
@@ -294,7 +479,7 @@ int main(void)
     assert done.returncode == 0
     assert next(event for event in events if event["name"] == "hp_dropout_s")["args"]["scale"] == "-0x1.8p+0"
     again = understudy("replay", tmp_path / "trace.json", 1, "-o", tmp_path / "again.c")
-    assert (again.returncode, again.stdout) == (0, "hp_dropout_s\n"), again.stderr
+    assert (again.returncode, again.stdout) == (0, "hp_dropout_s: 0 (traced: 0)\n"), again.stderr
     assert ", -0x1.8p+0, 2, " in (tmp_path / "again.c").read_text()
 
 
@@ -432,7 +617,7 @@ def call_event(**arguments):
 
 @pytest.mark.parametrize("arguments", [
     {"size": POISON}, {"devPtr": POISON}, {"*devPtr": POISON}, {"status": POISON}, {"policy": [1]}, {"size": 1.5},
-    {"size": True}, {"size": 2**70}, {"devPtr": 12}, {"devPtr[]": "zz"}, {"status": None}, {"devPtr": "0x" + "f" * 20},
+    {"0x7f00[]": "0z"}, {"*0x7f00": POISON}, {"*0x7f00": 3}, {"size": True}, {"size": 2**70}, {"devPtr": 12}, {"devPtr[]": "zz"}, {"status": None}, {"devPtr": "0x" + "f" * 20},
 ], ids=repr)  # fmt: skip
 def test_nothing_but_values_reaches_the_program(tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
@@ -500,6 +685,59 @@ def test_a_program_that_is_ended_leaves_its_timeline(tmp_path, number):
 def test_what_is_the_programs_stays_the_programs(words, timeline, program):
     options = make_parser("trace").parse_args(["trace", *words])
     assert trace.program_and_timeline(options.words, options.output) == (program, timeline or "trace.json")
+
+
+MIXED = """
+#include <acl/acl.h>
+#include <add.h>
+#include <mc_runtime.h>
+int main(void)
+{
+    float x[4] = {0};
+    void *p;
+    aclrtSetDevice(0);
+    mcMalloc(&p, 16);
+    fp_add_s(x, x, x, 4, 1);
+    return 0;
+}
+"""
+
+
+def test_one_stack_alone_is_traced(tmp_path):
+    binary = program(tmp_path, "mixed", MIXED, [*link_flags("ascend"), *link_flags("maca"), *link_flags("ftdsp")])
+    file = tmp_path / "t.json"
+    for stacks, names in ((["maca"], ["mcMalloc"]), (["ascend", "ftdsp"], ["aclrtSetDevice", "fp_add_s"])):
+        options = [word for stack in stacks for word in ("--stack", stack)]
+        assert understudy("trace", *options, "-o", file, binary).returncode == 0
+        calls = [event for event in json.loads(file.read_text())["traceEvents"] if event.get("cat") == "call"]
+        assert [(call["args"]["call"], call["name"]) for call in calls] == list(enumerate(names, 1))
+    assert_error_of_use(understudy("replay", "--stack=maca", file, "1"), "--stack")  # the call says of which stack it is
+    assert_error_of_use(understudy("abi", "--stack=maca", binary), "--stack")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_not_the_timeline(tmp_path, closed):
+    """What a program prints to a stream that is closed goes nowhere, and not into a file that has got its number."""
+    source = """
+#include <acl/acl.h>
+#include <stdio.h>
+int main(void)
+{
+    aclrtSetDevice(0);
+    for (int i = 0; i < 100; i++) { puts("printed"); fputs("complained", stderr); }
+    fflush(stdout);
+    aclrtSynchronizeDevice();
+    return 0;
+}
+"""
+    binary = program(tmp_path, "prints", source, link_flags("ascend"))
+    for words, file in ((["run"], tmp_path / "raw"), (["trace", "-o", tmp_path / "t.json"], tmp_path / "t.json")):
+        command = [sys.executable, "-m", "understudy", *words, binary]
+        done = native.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], {"UNDERSTUDY_TRACE": str(tmp_path / "raw")})
+        text = file.read_text()
+        assert done.returncode == 0 and text[0] in "[{" and "printed" not in text and "complained" not in text
+    names = [event["name"] for event in json.loads(text)["traceEvents"] if event.get("cat") == "call"]
+    assert names == ["aclrtSetDevice", "aclrtSynchronizeDevice"] and " damaged" not in text
 
 
 def test_errors_of_use(tmp_path):

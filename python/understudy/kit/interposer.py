@@ -1,7 +1,8 @@
 """A library that stands in front of the vendors' libraries (LD_PRELOAD), passes each call on, and notes it.
 
 Its C source is made from the bindings, so it knows every function. It knows nothing of who provides them: it also
-stands in front of a vendor's own libraries. Host arrays and new handles are noted, so that a call can be repeated.
+stands in front of a vendor's own libraries. Host arrays and new handles are noted, so that a call can be repeated; of the FT
+functions all that may decide whether a call is legal: integers, tables of pointers and structures.
 """
 
 import hashlib
@@ -26,6 +27,17 @@ ARRAY_COUNTS = {
 UNLOADABLE = re.compile(r"[\s:]")  # what separates names in LD_PRELOAD
 # 16 bytes hold a scalar of any type.
 SCALAR_BYTES = 16
+# Tables of pointers of the FT functions, and how many entries a call reads, by the names of its parameters.
+TABLE_COUNTS = {
+    "inputs": "{num_inputs}", "input_shapes": "{num_inputs}", "outputs": "{num_split}", "split_data": "{num_split}",
+    "tensor_data": "{tensor_num}", "handle_data": "{index} + 1LL", "input_tensors": "{index} + 1LL",
+    "output_tensors": "first_integer({input_tensor_shape})",
+}  # fmt: skip
+# Of include/understudy: what tells of a refusal where a function returns nothing.
+REPORTERS = ("understudy_last_status", "understudy_last_rule", "understudy_last_error", "understudy_clear_last_error")
+FT_INTEGERS = {"int", "int32_t", "long long"}  # shapes, indices, labels; what is computed with has other types
+# Those with as many numbers as the operands have rows or elements; the others have one for an axis or a part.
+LONG_ARRAYS = {"indices", "index", "ids", "labels", "indices_ptr", "in_indices_ptr", "indices_vec", "box_idx", "feature", "splits"}
 
 INCLUDES = r"""
 #define _GNU_SOURCE
@@ -44,7 +56,18 @@ INCLUDES = r"""
 """
 
 PRELUDE = r"""
-typedef struct Line { char text[8192]; int used; } Line;
+typedef struct Line { char text[32768]; int used; } Line;
+
+/* A program that has closed a standard stream would print into a file with its number. */
+static int above_streams(int made)
+{
+    if (made < 0 || made > STDERR_FILENO) {
+        return made;
+    }
+    int moved = fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(made);
+    return moved;
+}
 
 /* The file of the libraries' own events: lines of an array that nobody closes. */
 static int trace_file(void)
@@ -52,8 +75,8 @@ static int trace_file(void)
     static int file = -2;
     const char *path = getenv("UNDERSTUDY_TRACE");
     if (file == -2 && path != NULL) {
-        int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-        file = made >= 0 ? made : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        int made = above_streams(open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
+        file = made >= 0 ? made : above_streams(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
         if (made >= 0 && write(made, "[\n", 2) != 2) {
             file = -1;
         }
@@ -100,6 +123,38 @@ static void add_bytes(Line *line, const char *name, const void *address, uint64_
     }
 }
 
+enum { NOTED_BYTES = 1024, NOTED_SHORT = 256, NOTED_ENTRIES = 64, LINE_END = 512 };
+
+/* What the memory at an address has, up to a limit: how long the array is that begins there only the function knows. */
+static void add_memory(Line *line, const void *address, size_t size)
+{
+    unsigned char bytes[NOTED_BYTES];
+    const size_t got = address == NULL ? 0 : peek(address, bytes, size < sizeof bytes ? size : sizeof bytes);
+    if (got > 0 && (size_t)line->used + 2 * got + LINE_END < sizeof line->text) {
+        add(line, ",\"%#llx[]\":\"", (unsigned long long)(uintptr_t)address);
+        for (size_t i = 0; i < got; i++) {
+            add(line, "%02x", bytes[i]);
+        }
+        add(line, "\"");
+    }
+}
+
+/* A pointer in memory: a word of a table, or a member of a structure. */
+static void *add_pointer(Line *line, const void *place)
+{
+    void *value = NULL;
+    if (peek(place, &value, sizeof value) == sizeof value && (size_t)line->used + LINE_END < sizeof line->text) {
+        add(line, ",\"*%#llx\":\"%#llx\"", (unsigned long long)(uintptr_t)place, (unsigned long long)(uintptr_t)value);
+    }
+    return value;
+}
+
+static int64_t first_integer(const void *address)
+{
+    int value = 0;
+    return address != NULL && peek(address, &value, sizeof value) == sizeof value ? value : 0;
+}
+
 static void add_given(Line *line, const char *name, const void *address)
 {
     void *value = NULL;
@@ -122,14 +177,21 @@ PASSES_ON static void *find(void *library, const char *name)
     return real(library, name);
 }
 
-/* The function behind ours. A program that opened a library for itself alone has it outside the common scope. */
-static void *next(const char *name)
+/* The function behind ours; NULL: there is none. A program that opened a library for itself alone has it outside the common
+ * scope. */
+static void *look_behind(const char *name)
 {
     void *function = find(RTLD_NEXT, name);
     for (size_t i = 0; function == NULL && i < sizeof libraries / sizeof *libraries; i++) {
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
         function = library != NULL ? find(library, name) : NULL;
     }
+    return function;
+}
+
+static void *next(const char *name)
+{
+    void *function = look_behind(name);
     if (function == NULL) {
         fprintf(stderr, "understudy trace: no library of the program has %s\n", name);
         abort();
@@ -145,6 +207,81 @@ char *getenv(const char *name)
         *(void **)&real = find(RTLD_NEXT, "getenv");
     }
     return name != NULL && strcmp(name, "LD_PRELOAD") == 0 ? NULL : real(name);
+}
+
+/* A function that returns nothing tells of a refusal by understudy_last_status(), where the library has that. Each such call
+ * begins without one, so that its own is seen; what the program may still ask for is kept here. */
+typedef struct Refusal { int32_t status; char rule[512], error[2048]; } Refusal;
+
+static _Thread_local Refusal earlier;
+
+static void *reporter(const char *name)
+{
+    static void *status;
+    if (status == NULL) {
+        status = look_behind("understudy_last_status");
+    }
+    return status == NULL || strcmp(name, "understudy_last_status") == 0 ? status : look_behind(name);
+}
+
+static int32_t status_behind(void)
+{
+    int32_t (*status)(void) = (int32_t (*)(void))reporter("understudy_last_status");
+    return status != NULL ? status() : 0;
+}
+
+static const char *text_behind(const char *name)
+{
+    const char *(*text)(void) = (const char *(*)(void))reporter(name);
+    return text != NULL ? text() : "";
+}
+
+static void clear_behind(void)
+{
+    void (*clear)(void) = (void (*)(void))reporter("understudy_clear_last_error");
+    if (clear != NULL) {
+        clear();
+    }
+}
+
+static void begin_without_refusal(void)
+{
+    const int32_t status = status_behind();
+    if (status != 0) {
+        earlier.status = status;
+        snprintf(earlier.rule, sizeof earlier.rule, "%s", text_behind("understudy_last_rule"));
+        snprintf(earlier.error, sizeof earlier.error, "%s", text_behind("understudy_last_error"));
+        clear_behind();
+    }
+}
+
+static void add_refusal(Line *line)
+{
+    if (reporter("understudy_last_status") != NULL) {
+        add(line, "\"last_status\":%d", status_behind());
+    }
+}
+
+int32_t understudy_last_status(void)
+{
+    const int32_t status = status_behind();
+    return status != 0 ? status : earlier.status;
+}
+
+const char *understudy_last_rule(void)
+{
+    return status_behind() != 0 ? text_behind("understudy_last_rule") : earlier.rule;
+}
+
+const char *understudy_last_error(void)
+{
+    return status_behind() != 0 ? text_behind("understudy_last_error") : earlier.error;
+}
+
+void understudy_clear_last_error(void)
+{
+    clear_behind();
+    earlier = (Refusal){.status = 0};
 }
 
 static void finish(Line *line, double start, double end)
@@ -221,6 +358,40 @@ def _size_of(kind) -> int:
     return 1 if kind.kind == "void" else cffi.FFI().sizeof(kind.cname)
 
 
+def _contents(kind, place: str, count: str, size: str = "NOTED_SHORT", depth: int = 0) -> list[str]:
+    """C statements that note what is at an address, by the type of what lies there: integers, a structure, or a table with
+    a count of pointers to more. Arrays that are computed with are left out."""
+    if kind.kind == "primitive" and kind.cname in FT_INTEGERS:
+        return [f"add_memory(&line, {place}, {size});"]
+    if kind.kind == "struct":
+        members = [line for _, field in kind.fields if field.type.kind == "pointer"
+                   for line in _pointer(field.type.item, f"(char *){place} + {field.offset}", depth)]  # fmt: skip
+        return [f"if ({place} != NULL) {{", f"add_memory(&line, {place}, {_size_of_structure(kind)});", *members, "}"]
+    if kind.kind == "pointer" and count:
+        return [f"for (int64_t i = 0; {place} != NULL && i < {count} && i < NOTED_ENTRIES; i++) {{",
+                *_pointer(kind.item, f"(void **){place} + i", depth), "}"]  # fmt: skip
+    return []
+
+
+def _pointer(kind, place: str, depth: int) -> list[str]:
+    """The same of a pointer in memory, and of what it leads to."""
+    at = f"at{depth}"
+    return ["{", f"void *{at} = add_pointer(&line, {place});", *_contents(kind, at, "", depth=depth + 1), "}"]
+
+
+def _size_of_structure(kind) -> int:
+    """Up to the end of its last member: the fill bytes behind it do not matter."""
+    return max(field.offset + (8 if field.type.kind == "pointer" else _size_of(field.type)) for _, field in kind.fields)
+
+
+def _ft_contents(prototype: Prototype) -> list[str]:
+    names = {parameter.name: f"a{index}" for index, parameter in enumerate(prototype.parameters)}
+    return [line for parameter in prototype.parameters if parameter.kind.kind == "pointer"
+            for line in _contents(parameter.kind.item, names[parameter.name],
+                                  TABLE_COUNTS.get(parameter.name, "").format_map(names),
+                                  "NOTED_BYTES" if parameter.name in LONG_ARRAYS else "NOTED_SHORT")]  # fmt: skip
+
+
 def wrapper(prototype: Prototype, spelling: Spelling) -> str:
     types = [spelling.type_of(parameter.kind, prototype.stack) for parameter in prototype.parameters]
     result = spelling.type_of(prototype.result, prototype.stack)
@@ -229,17 +400,21 @@ def wrapper(prototype: Prototype, spelling: Spelling) -> str:
     passed = ", ".join(f"a{index}" for index in range(len(types)))
     notes = [line for index, parameter in enumerate(prototype.parameters)
              for line in _note(parameter, index, names, types[index])]  # fmt: skip
+    is_ft = prototype.stack == "ftdsp"
+    if is_ft:
+        notes += _ft_contents(prototype)
     gives = [f'add_given(&line, "{parameter.name}", a{index});'
              for index, parameter in enumerate(prototype.parameters) if parameter.gives_handle]  # fmt: skip
     if result == "void":
-        call, returned, leave = f"real({passed});", [], "return;"
+        call, returned, leave = f"real({passed});", ['add(&line, "},\\"result\\":{");'], "return;"
+        if is_ft:
+            call, returned = f"begin_without_refusal(); {call}", [*returned, "add_refusal(&line);"]
     else:
         call, leave = f"{result} status = real({passed});", "return status;"
         form = ('\\"%#llx\\"", (unsigned long long)(uintptr_t)status' if result == "void *" else
                 '\\"%a\\"", (double)status' if result in ("float", "double") else
                 '%lld", (long long)status')  # fmt: skip
         returned = ['add(&line, "},\\"result\\":{\\"status\\":' + form + ");"]
-    returned = returned or ['add(&line, "},\\"result\\":{");']
     pointer = f"{result} (*)({', '.join(types) or 'void'})"
     body = [f"if (real_{prototype.name} == NULL) {{", f'    real_{prototype.name} = next("{prototype.name}");', "}",
             f"{pointer.replace('(*)', '(*real)', 1)} = ({pointer})real_{prototype.name};",
@@ -280,9 +455,9 @@ def source() -> str:
     spelling = Spelling()
     wrappers = [wrapper(prototype, spelling) for prototype in prototypes().values()]
     names = ", ".join(f'"{name}"' for name in sdk.library_files())
-    table = ",\n".join(f'    {{"{name}", (void *){name}, &real_{name}}}' for name in sorted(prototypes()))
+    table = ",\n".join(f'    {{"{name}", (void *){name}, &real_{name}}}' for name in sorted([*prototypes(), *REPORTERS]))
     return "\n\n".join([INCLUDES, f"static const char *const libraries[] = {{{names}}};", PRELUDE,
-                        *spelling.structures.values(), *wrappers,
+                        *(f"static void *real_{name};" for name in REPORTERS), *spelling.structures.values(), *wrappers,
                         "typedef struct Wrapper { const char *name; void *wrapper; void **real; } Wrapper;",
                         f"static const Wrapper wrappers[] = {{\n{table}\n}};", LOOK_UP]) + "\n"  # fmt: skip
 

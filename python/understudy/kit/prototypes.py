@@ -26,6 +26,7 @@ class Parameter:
     name: str
     text: str  # as the header spells it
     kind: object  # cffi type
+    stack: str
 
     @property
     def is_pointer(self) -> bool:
@@ -33,8 +34,10 @@ class Parameter:
 
     @property
     def gives_handle(self) -> bool:
-        """A pointer to a pointer that the call fills: a new object or an address."""
-        return self.kind.kind == "pointer" and self.kind.item.kind == "pointer" and "const" not in self.text
+        """A pointer to a pointer that the call fills: a new object or an address. The FT functions make none: theirs are
+        tables that the caller has filled."""
+        to_pointer = self.kind.kind == "pointer" and self.kind.item.kind == "pointer"
+        return to_pointer and "const" not in self.text and self.stack != "ftdsp"
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def _prototype(module, stack: str, name: str) -> Prototype | None:
     texts = _parameter_texts(stack).get(name, [])
     if len(texts) != len(kind.args):
         texts = [""] * len(kind.args)
-    parameters = tuple(Parameter(_name_of(text, index), text, argument)
+    parameters = tuple(Parameter(_name_of(text, index), text, argument, stack)
                        for index, (text, argument) in enumerate(zip(texts, kind.args)))  # fmt: skip
     return Prototype(name, stack, kind.result, parameters)
 

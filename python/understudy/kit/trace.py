@@ -15,6 +15,7 @@ from understudy import toolchain
 from understudy.errors import UsageError
 from understudy.ft_run import ending
 from understudy.kit import interposer, table, timeline_page
+from understudy.kit.prototypes import prototypes
 from understudy.paths import STACKS
 
 COPY = re.compile(r"Mem(cpy|set)")
@@ -23,7 +24,7 @@ FIRST_STREAM_LANE = 1_000_000  # thread numbers of streams in the trace lines of
 
 
 def add_arguments(parser) -> None:
-    parser.usage = "understudy trace [-o FILE] [--] PROGRAM [ARGUMENT ...]"
+    parser.usage = "understudy trace [--stack STACK] [-o FILE] [--] PROGRAM [ARGUMENT ...]"
     parser.add_argument("-o", "--output", metavar="FILE", help=f"timeline (default: {TIMELINE})")
     # One argument: argparse would take a `--` between two of them away.
     parser.add_argument("words", nargs="...", metavar="PROGRAM [ARGUMENT ...]",
@@ -32,8 +33,15 @@ def add_arguments(parser) -> None:
                      "opens in Perfetto or chrome://tracing. `understudy replay FILE N` repeats call N of the JSON.")
 
 
-def events_of(lines) -> tuple[list[dict], int]:
-    """The trace lines as events, in order of time, and how many lines are damaged; calls are numbered from 1."""
+def is_of(event: dict, stacks: list[str]) -> bool:
+    """Whether an event is of one of the stacks: calls and kernels have a function's name; what has not may be anyone's."""
+    function = prototypes().get(event["name"])
+    return function is None or function.stack in stacks
+
+
+def events_of(lines, stacks: list[str] | None = None) -> tuple[list[dict], int]:
+    """The trace lines as events, in order of time, and how many lines are damaged; calls are numbered from 1. stacks: those whose
+    calls and kernels are wanted, all for none."""
     events, damaged = [], 0
     for line in lines:
         line = line.strip().removesuffix(",")
@@ -48,6 +56,8 @@ def events_of(lines) -> tuple[list[dict], int]:
             damaged += 1
         else:
             events.append(event)
+    if stacks:
+        events = [event for event in events if is_of(event, stacks)]
     events.sort(key=lambda event: event["ts"])
     for number, event in enumerate((event for event in events if event["cat"] == "call"), 1):
         event["args"] = {"call": number, **event["args"]}
@@ -100,8 +110,8 @@ def run_to_its_end(program: list[str], environment: dict[str, str]) -> int:
             signal.signal(number, handler)
 
 
-def record(program: list[str]) -> tuple[list[dict], int, int]:
-    """Runs a program with tracing; its events, how many lines are damaged, and its exit status."""
+def record(program: list[str], stacks: list[str] | None = None) -> tuple[list[dict], int, int]:
+    """Runs a program with tracing; its events (of some stacks, or of all), how many lines are damaged, and its exit status."""
     toolchain.check_program(program[0])
     with tempfile.TemporaryDirectory(prefix="understudy-trace-", dir=scratch_folder()) as name:
         folder = pathlib.Path(name)
@@ -114,7 +124,7 @@ def record(program: list[str]) -> tuple[list[dict], int, int]:
         except OSError as error:  # for another architecture, say
             raise UsageError(f"cannot run {program[0]!r}: {error.strerror}") from None
         text = lines.read_text("utf-8", "replace") if lines.exists() else ""
-    return *events_of(text.splitlines()), status
+    return *events_of(text.splitlines(), stacks), status
 
 
 def arrows(events: list[dict]) -> list[dict]:
@@ -164,9 +174,9 @@ def run(options) -> int:
     if not program:
         raise UsageError("no program given")
     table.check_place(output)
-    events, damaged, status = record(program)
+    events, damaged, status = record(program, options.stack)
     if not events:
-        raise UsageError(f"{program[0]} called no function of the stacks" + (f" and {ending(status)}" if status else ""))
+        raise UsageError(f"{program[0]} called no function of {' and '.join(options.stack or ['the stacks'])}" + (f" and {ending(status)}" if status else ""))
     everything = lanes(events) + arrows(events) + events
     if output.endswith(".html"):
         table.write(output, timeline_page.page(program[0], everything))

@@ -2,6 +2,7 @@
 #include "ascend/common/dump.h"
 
 #include "acl/acl_base_rt.h"
+#include "report/descriptor.h"
 #include "report/report.h"
 
 #include <limits.h>
@@ -105,7 +106,7 @@ static bool write_call(const DumpState *state, const DumpedCall *call, unsigned 
 {
     char path[DUMP_PATH_BYTES + 256];
     snprintf(path, sizeof path, "%s%s.%u.json", state->arguments_path, call->function, number);
-    FILE *file = fopen(path, "w");
+    FILE *file = us_file_to_write(path);
     bool written = file != NULL && fputs(call->text, file) >= 0;
     return file != NULL && fclose(file) == 0 && written;
 }
@@ -196,7 +197,7 @@ static void require_tensors(Call *call, const acldumpTensorInfo *tensors, size_t
 
 static bool write_tensors(const char *path, const acldumpTensorInfo *tensors, size_t count)
 {
-    FILE *file = fopen(path, "wb");
+    FILE *file = us_file_to_write(path);
     bool written = file != NULL;
     for (size_t i = 0; i < count && written; i++) {
         Explanation why;

@@ -1,6 +1,8 @@
 /* What a captured model consists of, and changes of its tasks (cann-runtime-3 13.5). */
 #include "ascend/ascendcl/model.h"
 
+#include "report/descriptor.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,7 +349,7 @@ aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char *path, uint32_t fla
                "flags is %u; it must be 0 or 1", (unsigned)flags);
     model_require_product(&call);
     Graph *graph = model_require(&call, modelRI);
-    FILE *file = call.status == 0 ? fopen(path, "w") : NULL;
+    FILE *file = call.status == 0 ? us_file_to_write(path) : NULL;
     us_require(&call, file != NULL, "path", "unwritable", ACL_ERROR_RT_FILE_OPEN, "%s cannot be written", path);
     if (file != NULL) {
         print_steps(file, graph, flags == ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE);

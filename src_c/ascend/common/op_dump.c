@@ -3,6 +3,7 @@
 #include "ascend/common/dtype.h"
 #include "ascend/common/dump.h"
 #include "device/graph.h"
+#include "report/descriptor.h"
 #include "report/report.h"
 
 #include <stdatomic.h>
@@ -25,7 +26,7 @@ static bool open_sink(Sink *sink, int32_t (*callback)(const acldumpChunk *, int3
 {
     *sink = (Sink){.callback = callback};
     if (callback == NULL) {
-        sink->file = fopen(path, "wb");
+        sink->file = us_file_to_write(path);
         return sink->file != NULL;
     }
     sink->chunk = calloc(1, sizeof *sink->chunk + CHUNK_BYTES);
