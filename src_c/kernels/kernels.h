@@ -25,7 +25,6 @@ typedef struct Softmax {
     SoftmaxAlgorithm algorithm;
     int32_t first_axis, last_axis;
     double alpha, beta;
-    bool past; /* the kernel's own: results go past the caches */
 } Softmax;
 Kernel us_softmax_forward;  /* views: x, y */
 Kernel us_softmax_backward; /* views: y, dy, dx */

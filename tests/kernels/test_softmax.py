@@ -252,6 +252,33 @@ def test_gaps_of_a_strided_output_keep_their_bytes():
     assert (storage == 7).all()
 
 
+def beside_a_line(like, elements):
+    """Memory for results that begins so many elements behind the beginning of a line of the cache."""
+    storage = np.full(like.size + 64, 7, like.dtype)
+    begin = -storage.ctypes.data // like.itemsize % (64 // like.itemsize) + elements
+    return storage, storage[begin : begin + like.size].reshape(like.shape)
+
+
+# Rows; columns of short and of long groups; one long group. All have more than 2^25 bytes.
+PAST = [((8200, 1024), 1), ((8224, 1024), 0), ((33, 7, 36480), 1), ((1, 8400 * 1024), 1)]
+
+
+@pytest.mark.parametrize("shape, axis", PAST, ids=str)
+@pytest.mark.parametrize("dtype, wider, algorithm", [("float32", 1, ACCURATE), ("float32", 1, LOG), ("float16", 2, ACCURATE)])
+def test_large_results_go_past_the_caches(shape, axis, dtype, wider, algorithm):
+    """What begins within a line does not: the same bits there, and nothing beside them is written."""
+    x = np.random.default_rng(9).standard_normal((shape[0] * wider, *shape[1:]), np.float32).astype(dtype)
+    expected = forward(x, beside_a_line(x, 1)[1], axis, axis, algorithm)
+    storage, y = beside_a_line(x, 0)
+    forward(x, y, axis, axis, algorithm)
+    assert y.tobytes() == expected.tobytes() and (storage == 7).sum() == storage.size - x.size + (y == 7).sum()
+    gradient = backward(y, x, beside_a_line(x, 1)[1], axis, axis, algorithm)
+    storage, dx = beside_a_line(x, 0)
+    backward(y, x, dx, axis, axis, algorithm)
+    assert dx.tobytes() == gradient.tobytes() and (storage == 7).sum() == storage.size - x.size + (dx == 7).sum()
+    assert forward(x, x, axis, axis, algorithm).tobytes() == y.tobytes()
+
+
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (2, 0, 3)])
 def test_empty(shape):
     x = np.zeros(shape, np.float32)

@@ -176,7 +176,8 @@ def run(options) -> int:
     table.check_place(output)
     events, damaged, status = record(program, options.stack)
     if not events:
-        raise UsageError(f"{program[0]} called no function of {' and '.join(options.stack or ['the stacks'])}" + (f" and {ending(status)}" if status else ""))
+        wanted = " and ".join(options.stack or ["the stacks"])
+        raise UsageError(f"{program[0]} called no function of {wanted}" + (f" and {ending(status)}" if status else ""))
     everything = lanes(events) + arrows(events) + events
     if output.endswith(".html"):
         table.write(output, timeline_page.page(program[0], everything))

@@ -31,23 +31,30 @@ enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_C
        BLOCKED_GROUP = 1024, BLOCKED_BYTES = 16 << 20, BLOCK_ROWS = 32, PIECES_WANTED = 32, NEIGHBOURS = 8,
        COLUMNS_AHEAD_BYTES = 4096, TILE_BYTES = 128 * 1024, MOST_TILE_BYTES = 4 << 20 };
 
+/* A softmax as its loops know it. */
+typedef struct SoftmaxWork {
+    SoftmaxAlgorithm algorithm;
+    bool past; /* results go past the caches */
+    double alpha, beta;
+} SoftmaxWork;
+
 #define LOOPS "kernels/softmax/softmax.inc"
 #include "tensor/instantiate.inc"
 
 /* The loops of one type. */
 typedef struct Loops {
     double (*part_max)(const void *x, int64_t count);
-    double (*part_sum)(const Softmax *softmax, const void *x, int64_t count, double shift, void *e);
-    void (*part_forward)(const Softmax *softmax, const void *x, int64_t count, double shift, double sum, void *y);
-    double (*part_dot)(const Softmax *softmax, const void *y, const void *dy, int64_t count);
-    void (*part_backward)(const Softmax *softmax, const void *y, const void *dy, int64_t count, double sum, void *dx);
-    void (*rows_forward)(const Softmax *softmax, int64_t rows, const int64_t *alongs, int64_t count, const void *x,
+    double (*part_sum)(const SoftmaxWork *work, const void *x, int64_t count, double shift, void *e);
+    void (*part_forward)(const SoftmaxWork *work, const void *x, int64_t count, double shift, double sum, void *y);
+    double (*part_dot)(const SoftmaxWork *work, const void *y, const void *dy, int64_t count);
+    void (*part_backward)(const SoftmaxWork *work, const void *y, const void *dy, int64_t count, double sum, void *dx);
+    void (*rows_forward)(const SoftmaxWork *work, int64_t rows, const int64_t *alongs, int64_t count, const void *x,
                          void *y, void *e);
-    void (*rows_backward)(const Softmax *softmax, int64_t rows, const int64_t *alongs, int64_t count, const void *y,
+    void (*rows_backward)(const SoftmaxWork *work, int64_t rows, const int64_t *alongs, int64_t count, const void *y,
                           const void *dy, void *dx);
-    void (*columns_forward)(const Softmax *softmax, int64_t group, int64_t rows, const int64_t *strides, int64_t width,
+    void (*columns_forward)(const SoftmaxWork *work, int64_t group, int64_t rows, const int64_t *strides, int64_t width,
                             const void *x, void *y, void *scratch);
-    void (*columns_backward)(const Softmax *softmax, int64_t group, const int64_t *strides, int64_t width,
+    void (*columns_backward)(const SoftmaxWork *work, int64_t group, const int64_t *strides, int64_t width,
                              const void *y, const void *dy, void *dx);
 } Loops;
 
@@ -62,7 +69,7 @@ static const Loops loops[DTYPE_FLOAT64 + 1] = {
 
 /* One call: views are x, y (forward) or y, dy, dx (backward); the last one is written. */
 typedef struct Plan {
-    const Softmax *softmax;
+    SoftmaxWork work;
     const Loops *loops;
     const View *views[3];
     int count; /* of views */
@@ -94,7 +101,7 @@ static bool is_forward(const Plan *plan)
 /* Of a piece, before other threads are told. */
 static void end_of_results(const Plan *plan)
 {
-    if (plan->softmax->past) {
+    if (plan->work.past) {
         us_past_is_done();
     }
 }
@@ -110,9 +117,9 @@ static int64_t whole_vectors(int64_t count)
 static void run_loops(const Plan *plan, int64_t rows, const int64_t *alongs, void *const *data, char *scratch)
 {
     if (is_forward(plan)) {
-        plan->loops->rows_forward(plan->softmax, rows, alongs, plan->group, data[0], data[1], scratch);
+        plan->loops->rows_forward(&plan->work, rows, alongs, plan->group, data[0], data[1], scratch);
     } else {
-        plan->loops->rows_backward(plan->softmax, rows, alongs, plan->group, data[0], data[1], data[2]);
+        plan->loops->rows_backward(&plan->work, rows, alongs, plan->group, data[0], data[1], data[2]);
     }
 }
 
@@ -142,7 +149,7 @@ static void run_gathered_row(const Plan *plan, int64_t row, char *scratch)
         const View *view = plan->views[k];
         data[k] = element(view, us_axes_offset(&plan->other_axes, k, row));
         gathered[k] = scratch + (size_t)(k + 1) * row_bytes;
-        if (k < last || plan->softmax->beta != 0) {
+        if (k < last || plan->work.beta != 0) {
             us_axes_load(&plan->group_axes, k, data[k], view->dtype, 0, plan->group, wide, gathered[k]);
         }
     }
@@ -192,7 +199,7 @@ static int64_t run_tile(const Plan *plan, int64_t row, int64_t most, char *scrat
         data[k] = element(plan->views[k], us_axes_offset(others, k, row));
         used[k] = gathers ? tiles + (size_t)k * tile_bytes(plan) : data[k];
         alongs[k] = gathers ? plan->group : others->strides[k][others->rank - 1];
-        if (gathers && (k < last || plan->softmax->beta != 0)) {
+        if (gathers && (k < last || plan->work.beta != 0)) {
             move_tile(plan, k, rows, data[k], used[k], false);
         }
     }
@@ -259,14 +266,14 @@ static void run_columns(const Plan *plan, int64_t block, char *scratch)
         data[k] = element(plan->views[k], us_axes_offset(&plan->other_axes, k, position));
         arrays[k] = plan->direct ? data[k] : scratch + (size_t)(k + 1) * gathered_bytes;
         strides[k] = plan->direct ? plan->group_axes.strides[k][0] : width;
-        if (!plan->direct && (k < last || plan->softmax->beta != 0)) {
+        if (!plan->direct && (k < last || plan->work.beta != 0)) {
             gather_columns(plan, k, data[k], width, arrays[k]);
         }
     }
     if (is_forward(plan)) {
-        plan->loops->columns_forward(plan->softmax, plan->group, plan->rows, strides, width, arrays[0], arrays[1], scratch);
+        plan->loops->columns_forward(&plan->work, plan->group, plan->rows, strides, width, arrays[0], arrays[1], scratch);
     } else {
-        plan->loops->columns_backward(plan->softmax, plan->group, strides, width, arrays[0], arrays[1], arrays[2]);
+        plan->loops->columns_backward(&plan->work, plan->group, strides, width, arrays[0], arrays[1], arrays[2]);
     }
     if (!plan->direct) {
         scatter_columns(plan, last, data[last], width, arrays[last]);
@@ -345,14 +352,14 @@ static void part_max(void *context, int64_t part)
 static void part_sum(void *context, int64_t part)
 {
     Plan *plan = context;
-    plan->partial[part] = plan->loops->part_sum(plan->softmax, part_of(plan, 0, part), part_size(plan, part),
+    plan->partial[part] = plan->loops->part_sum(&plan->work, part_of(plan, 0, part), part_size(plan, part),
                                                 plan->shift, NULL);
 }
 
 static void part_forward(void *context, int64_t part)
 {
     Plan *plan = context;
-    plan->loops->part_forward(plan->softmax, part_of(plan, 0, part), part_size(plan, part), plan->shift, plan->sum,
+    plan->loops->part_forward(&plan->work, part_of(plan, 0, part), part_size(plan, part), plan->shift, plan->sum,
                               (void *)part_of(plan, 1, part));
     end_of_results(plan);
 }
@@ -360,14 +367,14 @@ static void part_forward(void *context, int64_t part)
 static void part_dot(void *context, int64_t part)
 {
     Plan *plan = context;
-    plan->partial[part] = plan->loops->part_dot(plan->softmax, part_of(plan, 0, part), part_of(plan, 1, part),
+    plan->partial[part] = plan->loops->part_dot(&plan->work, part_of(plan, 0, part), part_of(plan, 1, part),
                                                 part_size(plan, part));
 }
 
 static void part_backward(void *context, int64_t part)
 {
     Plan *plan = context;
-    plan->loops->part_backward(plan->softmax, part_of(plan, 0, part), part_of(plan, 1, part), part_size(plan, part),
+    plan->loops->part_backward(&plan->work, part_of(plan, 0, part), part_of(plan, 1, part), part_size(plan, part),
                                plan->sum, (void *)part_of(plan, 2, part));
     end_of_results(plan);
 }
@@ -403,7 +410,7 @@ static void run_parts(Plan *plan)
             plan->base[k] = us_axes_offset(&plan->other_axes, k, row);
         }
         plan->shift = 0;
-        if (is_forward(plan) && plan->softmax->algorithm != SOFTMAX_FAST) {
+        if (is_forward(plan) && plan->work.algorithm != SOFTMAX_FAST) {
             us_parallel(parts, part_max, plan);
             plan->shift = max_of_parts(plan, parts);
         }
@@ -539,7 +546,7 @@ static bool goes_past(const Plan *plan, bool columns)
     const View *result = plan->views[plan->count - 1];
     const int64_t size = (int64_t)us_dtype_size(result->dtype), line = CACHE_LINE_BYTES / size;
     const Axes *others = &plan->other_axes, *group = &plan->group_axes;
-    bool past = plan->direct && plan->softmax->beta == 0 && us_view_elements(result) >= PAST_MAP_BYTES / size &&
+    bool past = plan->direct && plan->work.beta == 0 && us_view_elements(result) >= PAST_MAP_BYTES / size &&
                 (uintptr_t)result->data % CACHE_LINE_BYTES == 0 &&
                 (columns ? others->shape[others->rank - 1] : plan->group) % line == 0;
     for (int k = 0; k < plan->count - 1; k++) {
@@ -554,7 +561,8 @@ static bool goes_past(const Plan *plan, bool columns)
 
 static KernelStatus run(const View *views, int count, const Softmax *softmax)
 {
-    Plan plan = {.softmax = softmax, .count = count, .compute = DTYPE_FLOAT32};
+    const SoftmaxWork work = {.algorithm = softmax->algorithm, .alpha = softmax->alpha, .beta = softmax->beta};
+    Plan plan = {.work = work, .count = count, .compute = DTYPE_FLOAT32};
     for (int k = 0; k < count; k++) {
         plan.views[k] = &views[k];
         plan.compute = views[k].dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : plan.compute;
@@ -574,9 +582,7 @@ static KernelStatus run(const View *views, int count, const Softmax *softmax)
     plan.direct = one_type && plan.group_axes.rank == 1 && has_unit_stride(&plan, run_axes);
     plan.turned = columns && one_type && !plan.direct && has_unit_stride(&plan, &plan.group_axes);
     plan.tile = !columns && one_type && !plan.direct && plan.group_axes.rank == 1 ? rows_of_tile(&plan) : 0;
-    Softmax own = *softmax;
-    own.past = goes_past(&plan, columns);
-    plan.softmax = &own;
+    plan.work.past = goes_past(&plan, columns);
     plan.loops = &loops[plan.direct || plan.turned || plan.tile > 0 ? views[0].dtype : plan.compute];
     if (columns) {
         run_all_columns(&plan);
