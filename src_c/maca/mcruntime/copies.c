@@ -25,15 +25,6 @@ static void set_sides(Copy *copy, mcMemcpyKind kind)
     copy->source_side = sides[kind][1];
 }
 
-/* Page-locked memory is on both sides: the device reaches it at the host's address. */
-static void relax_pinned_side(Platform *platform, const void *address, Side *side)
-{
-    Allocation block;
-    if (*side == SIDE_DEVICE && us_memory_find(platform, address, &block) && block.kind == MEMORY_PINNED) {
-        *side = SIDE_ANY;
-    }
-}
-
 static bool is_pageable(Platform *platform, const void *address)
 {
     Allocation block;
@@ -128,8 +119,8 @@ static mcError_t run_copy(Call call, Copy copy, mcMemcpyKind kind, mcStream_t ha
     }
     Platform *platform = stream->context->device->platform;
     set_sides(&copy, kind);
-    relax_pinned_side(platform, copy.destination, &copy.destination_side);
-    relax_pinned_side(platform, copy.source, &copy.source_side);
+    maca_relax_pinned_side(copy.destination, &copy.destination_side);
+    maca_relax_pinned_side(copy.source, &copy.source_side);
     Explanation why = {{0}};
     CopyFault fault = us_copy_check(platform, &copy, &why);
     require_copied(&call, fault, &why);
