@@ -194,8 +194,8 @@ def structured():
             "strided convolution": lambda: ops.convolution(images, filters, [2, 2], [1, 1], [1, 1], False, [0, 0], 1),
             "depthwise convolution": lambda: ops.convolution(images, filters[:5, :1], [1, 1], [1, 1], [1, 1], False, [0, 0], 5),
             "slopes of a convolution": lambda: ops.convolution_backward(
-                drawn(2, 7, 19, 23, dtype=dtype), images, filters, [7], [1, 1], [1, 1], [1, 1], False, [0, 0], 1,
-                [True, True, True])[1],
+                drawn(2, 7, 19, 23, dtype=dtype), images, filters, [1, 1], [1, 1], [1, 1], False, [0, 0], 1,
+                [True, True, True], biasSizes=[7])[1],
             "product": lambda: ops.addmm(x[:, :31], x, x[:, :31].repeat(COUNT // 31 + 1, 0)[:COUNT], 0.5, 2.0),
             "resized": lambda: ops.upsample_bilinear2d(images, [38, 46]),
             "resized gradient": lambda: ops.upsample_bilinear2d_backward(gradient, [38, 46], list(images.shape)),

@@ -259,6 +259,20 @@ def test_backward_without_a_bias(bias):
     assert unwanted.bytes() == before
 
 
+@pytest.mark.parametrize("mask", [[True, True, False], [True, False, False], [False, True, False]], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_of_a_bias_that_nobody_asks_for_may_be_null(kind, mask):
+    """As frameworks call it for a batch of gradients."""
+    x, w, dy = drawn((2, 2, 5, 4), 1), drawn((3, 2, 3, 3), 2), drawn((2, 3, 3, 2), 3)
+    expected = gradients(dy, x, w, [2, 2], [(1, 1)] * 2, [1, 1], 1)
+    outs = [empty(one.shape, kind) if wanted else None for one, wanted in zip(expected, mask)]
+    found = call("ConvolutionBackward", gradOutput=tensor(dy, kind), input=tensor(x, kind), weight=tensor(w, kind),
+                 biasSizes=None, stride=[2, 2], padding=[1, 1], dilation=[1, 1], transposed=False, outputPadding=[0, 0],
+                 groups=1, outputMask=mask, cubeMathType=0, gradInput=outs[0], gradWeight=outs[1], gradBias=None)
+    for actual, one in zip(found if sum(mask) > 1 else (found,), itertools.compress(expected, mask)):
+        close(actual, one, kind)
+
+
 def test_no_images():
     """Of an empty batch the output is empty, and the gradients of weight and bias are 0."""
     x, w = np.zeros((0, 2, 4, 4)), drawn((3, 2, 3, 3), 1)

@@ -3,6 +3,8 @@ their ends."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy
 import pytest
 
@@ -126,3 +128,30 @@ def test_copies_convert_between_floats(source, kind, layout):
 def test_other_copies_keep_their_type(source, kind):
     lists = [pages.tensor_list([tensor(numpy.ones(3), source)]), pages.tensor_list([empty((3,), kind)])]
     assert refusal("ForeachCopy", *lists) == (161002, "aclnnForeachCopy/out/same-dtype")
+
+
+SPECIAL = [-numpy.inf, numpy.inf, numpy.nan, -0.0, 0.0]
+ROUNDINGS = {2: numpy.floor, 3: numpy.ceil, 5: numpy.trunc, 7: lambda x: x - numpy.trunc(x), 0: lambda x: x, 8: lambda x: x,
+             -1: lambda x: x}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ROUNDINGS)
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16", "I16"])
+def test_modes_of_rounding(kind, mode):
+    """7 is the fractional part, which of an infinity is NaN and of a whole number 0; numbers that are no mode round nothing."""
+    items = [whole((3, 37), seed, -40, 41) / 16 for seed in (1, 2)]
+    if kind == "I16":
+        items = [16 * item for item in items]
+    else:
+        items[1].flat[: len(SPECIAL)] = SPECIAL
+        items[1].flat[-2:] = 2.0**30, -1.75 * 2.0**7  # without fractions, in half precision the first is infinite
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        values = [rounded(item, kind) for item in items]
+        expected = [ROUNDINGS[mode](numpy.asarray(item, "f8")) for item in values]
+    calls = [("RoundOffNumber", tensor([mode], "I8")), ("RoundOffNumberV2", ("I8", mode)), ("RoundOffNumberV2", ("I64", mode))]
+    for (name, number), layout in itertools.product(calls, ["row-major", "gaps"]):
+        found = call(f"Foreach{name}", x=[tensor(item, kind, layout) for item in values], roundMode=number,
+                     out=[empty(item.shape, kind) for item in values])  # fmt: skip
+        for actual, one in zip(found, expected):
+            numpy.testing.assert_array_equal(actual.astype("f8"), one)
+            assert kind == "I16" or (numpy.signbit(actual) == numpy.signbit(one))[one == 0].all()

@@ -260,7 +260,7 @@ def whole_by(x, mode):
     away = np.copysign(np.floor(np.abs(x) + 0.5), x)
     even = np.rint(x)
     odd = np.where(np.abs(x - np.trunc(x)) == 0.5, 2 * np.trunc(x) + np.copysign(1, x) - even, even)
-    return {1: even, 2: np.floor(x), 3: np.ceil(x), 4: away, 5: np.trunc(x), 6: odd}.get(int(mode), x)
+    return {1: even, 2: np.floor(x), 3: np.ceil(x), 4: away, 5: np.trunc(x), 6: odd, 7: x - np.trunc(x)}.get(int(mode), x)
 
 
 def clamp(x, low, high):

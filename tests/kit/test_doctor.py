@@ -121,12 +121,14 @@ def test_a_common_name_is_missing_only_where_the_stack_is_needed(tmp_path):
     assert (report["symbols"], status) == ([], 0)
 
 
-def test_limits_are_of_emulated_functions_and_are_told(tmp_path):
+@pytest.mark.parametrize("function, words", [
+    ("mcDeviceSetLimit", "no effect"), ("aclopCompileAndExecute", "docs/programs.md lists")])  # fmt: skip
+def test_limits_are_of_emulated_functions_and_are_told(tmp_path, function, words):
     assert names.limits() and set(names.limits()) <= set(sdk.exporters())
-    source = "void mcDeviceSetLimit(void); void use(void) { mcDeviceSetLimit(); }\n"
+    source = f"void {function}(void); void use(void) {{ {function}(); }}\n"
     (report,), status = understudy_json("doctor", program(tmp_path, "object.o", source, ["-c"]))
     assert status == 0
-    assert report["symbols"][0]["status"] == "partly" and "no effect" in report["symbols"][0]["note"]
+    assert report["symbols"][0]["status"] == "partly" and words in report["symbols"][0]["note"]
 
 
 def test_a_library_with_a_version_in_its_name_is_not_ours(tmp_path):

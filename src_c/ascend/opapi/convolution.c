@@ -238,13 +238,17 @@ Shape op_shape_depthwise(OpCall *op, const Operand *self, const Operand *weight,
     return op_shape_convolved(op, self, weight, stride, padding, dilation, false, (IntArguments){.name = ""}, 1);
 }
 
-void require_conv_wanted(OpCall *op, BoolArguments mask, Operands gradients)
+void require_conv_wanted(OpCall *op, BoolArguments mask, IntArguments bias_sizes, Operands gradients)
 {
     op_require_length(op, mask.name, mask.count, gradients.count, gradients.count);
     static const char *const names[] = {"gradInput", "gradWeight", "gradBias"};
     for (int32_t i = 0; i < gradients.count && !op_refused(op); i++) {
         op_require(op, !mask.values[i] || op_given(gradients.items[i]), names[i], "null", ACLNN_ERR_PARAM_NULLPTR,
                    "%s is NULL, and %s[%d] asks for it", names[i], mask.name, (int)i);
+    }
+    if (!op_refused(op)) {
+        op_require(op, !mask.values[2] || bias_sizes.given, bias_sizes.name, "null", ACLNN_ERR_PARAM_NULLPTR,
+                   "%s is NULL, and %s[2] asks for %s", bias_sizes.name, mask.name, names[2]);
     }
 }
 

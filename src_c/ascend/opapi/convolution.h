@@ -31,7 +31,7 @@ void require_conv_channels(OpCall *op, const Operand *input, const Operand *weig
 void require_conv_input(OpCall *op, const Operand *input, const Operand *weight, ConvSettings settings);
 void require_conv_limits(OpCall *op, const Operand *input, const Operand *weight, ConvSettings settings);
 /* Three entries, and a gradient for each that is wanted (gradInput/null …). */
-void require_conv_wanted(OpCall *op, BoolArguments mask, Operands gradients);
+void require_conv_wanted(OpCall *op, BoolArguments mask, IntArguments bias_sizes, Operands gradients);
 /* The channels of the output, where the bias' gradient is wanted (biasSizes/length). */
 void require_conv_bias_sizes(OpCall *op, IntArguments sizes, const Operand *weight, ConvSettings settings,
                              BoolArguments mask);

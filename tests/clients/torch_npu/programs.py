@@ -376,6 +376,8 @@ def operators(device):
         found += numbers(getattr(torch, name)(whole, positive.long() + 1))
     found += numbers(x.t() + x.t()) + numbers(x[:1].expand(5, 10) * x) + numbers(x + x[:, :1]) + numbers(x.half() + x)
     found += numbers(torch.atan2(x, positive)) + numbers(torch.logical_and(x, positive))
+    for name in ("ceil", "floor", "frac", "round", "trunc"):  # of lists
+        found += [number for item in getattr(torch, f"_foreach_{name}")([x, positive.half()]) for number in numbers(item)]
     return found + numbers(torch.addcmul(x, positive, positive)) + numbers(torch.lerp(x, positive, 0.3))
 
 
