@@ -83,8 +83,9 @@ bool us_graph_step(const Graph *graph, uint32_t branch, size_t index, StepInfo *
 bool us_graph_step_replace(const void *step, void (*release)(void *argument), void *argument);
 bool us_graph_step_disable(const void *step);
 
-/* Gives `graph` the tasks of `from`. False, and nothing happens: their steps differ in more than arguments. */
-bool us_graph_update(Graph *graph, const Graph *from);
+/* Gives `graph` the tasks of `from`, for launches from now on. Nothing happens where their steps differ in more than arguments. */
+typedef enum GraphUpdate { GRAPH_UPDATED, GRAPH_UNLIKE, GRAPH_NO_MEMORY } GraphUpdate;
+GraphUpdate us_graph_update(Graph *graph, const Graph *from);
 
 /* ---- recording (capture.c) --------------------------------------------------------------------------------------- */
 

@@ -119,16 +119,16 @@ static void take_bodies(GraphState *graph, const GraphState *copy, Replaced *rep
     }
 }
 
-bool us_graph_update(Graph *public, const Graph *source)
+GraphUpdate us_graph_update(Graph *public, const Graph *source)
 {
     GraphState *graph = graph_state(public), *copy = graph_state(us_graph_copy(source));
     Replaced *replaced = calloc(1, sizeof *replaced + us_graph_steps(public) * sizeof *replaced->bodies);
-    bool match = false;
+    GraphUpdate update = GRAPH_NO_MEMORY;
     if (copy != NULL && replaced != NULL) {
         atomic_init(&replaced->references, 1);
         pthread_mutex_lock(&graph->lock);
-        match = branches_match(graph, copy);
-        if (match) {
+        update = branches_match(graph, copy) ? GRAPH_UPDATED : GRAPH_UNLIKE;
+        if (update == GRAPH_UPDATED) {
             replaced->count = graph->step_count;
             take_bodies(graph, copy, replaced);
             graph->compared = false; /* other tasks may use other bytes */
@@ -142,5 +142,5 @@ bool us_graph_update(Graph *public, const Graph *source)
     if (copy != NULL) {
         us_graph_destroy(&copy->public);
     }
-    return match;
+    return update;
 }

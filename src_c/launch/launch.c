@@ -3,9 +3,9 @@
 #include "device/check.h"
 #include "device/graph.h"
 #include "device/order.h"
+#include "kernels/matmul/lines.h"
 #include "launch/blocks.h"
 #include "launch/trusted.h"
-#include "kernels/matmul/lines.h"
 #include "launch/view_check.h"
 #include "launch/view_use.h"
 #include "report/trace.h"
@@ -199,9 +199,10 @@ static const ViewPart *part_of(const LaunchTask *task, int32_t view)
     return NULL;
 }
 
-bool us_factor_is_zero(const Device *device, const View *factor)
+/* When the work runs: whether the number at the program's address is 0. What cannot be opened is told of as a fault. */
+static bool is_factor_zero(const Device *device, const View *factor)
 {
-    Explanation why;
+    Explanation why = {{0}};
     double value[2] = {0};
     const size_t size = us_dtype_size(factor->dtype);
     const void *data = us_memory_open(device->platform, device, factor->data, size, MEMORY_USER_KERNEL, &why);
@@ -215,7 +216,7 @@ static bool reads(const QueuedLaunch *launch, int32_t view)
 {
     const ViewPart *part = part_of(&launch->task, view);
     return (launch->task.access[view] & VIEW_READ) != 0 &&
-           (part == NULL || part->factor < 0 || !us_factor_is_zero(launch->device, &launch->views[part->factor]));
+           (part == NULL || part->factor < 0 || !is_factor_zero(launch->device, &launch->views[part->factor]));
 }
 
 /* UNDERSTUDY_CHECK=init: inputs must have been written, outputs count as written. Before the views are opened. */

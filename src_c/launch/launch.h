@@ -61,9 +61,6 @@ typedef struct LaunchTask {
  * False: no memory. */
 bool us_launch_submit_task(const LaunchTask *task, Stream *stream);
 
-/* For the checks, when the work runs: whether the number at the program's address is 0. */
-bool us_factor_is_zero(const Device *device, const View *factor);
-
 /* ---- for functions whose views are few and known ------------------------------------------------------------------- */
 
 enum { LAUNCH_VIEW_LIMIT = 16, LAUNCH_ATTRIBUTE_LIMIT = 256, LAUNCH_PART_LIMIT = 4 };

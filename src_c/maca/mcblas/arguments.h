@@ -42,9 +42,7 @@ typedef struct Argument {
 #define SCALAR_OF(x, type) {.kind = ARGUMENT_SCALAR, .name = #x, .pointer = x, .dtype = type}
 #define MATRIX(x, ld, r, c) \
     {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = r, .columns = c}
-#define TRIANGLE(x, ld, n) \
-    {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = n, .columns = n, \
-     .part = blas_triangle(uplo, MCBLAS_DIAG_NON_UNIT)}
+#define TRIANGLE(x, ld, n) TRIANGLE_OF(x, ld, n, MCBLAS_DIAG_NON_UNIT)
 #define TRIANGLE_OF(x, ld, n, diag) \
     {.kind = ARGUMENT_MATRIX, .name = #x, .step_name = #ld, .pointer = x, .step = ld, .rows = n, .columns = n, \
      .part = blas_triangle(uplo, diag)}

@@ -236,12 +236,18 @@ mcError_t mcGraphExecUpdate(mcGraphExec_t graphExec, mcGraph_t graph, mcGraphNod
     if (call.status != 0) {
         return runtime_end(&call);
     }
-    bool updated = us_graph_update(exec, found);
-    *result = updated ? mcGraphExecUpdateSuccess : mcGraphExecUpdateErrorTopologyChanged;
+    static const mcGraphExecUpdateResult results[] = {
+        [GRAPH_UPDATED] = mcGraphExecUpdateSuccess,
+        [GRAPH_UNLIKE] = mcGraphExecUpdateErrorTopologyChanged,
+        [GRAPH_NO_MEMORY] = mcGraphExecUpdateError,
+    };
+    const GraphUpdate update = us_graph_update(exec, found);
+    *result = results[update];
     if (errorNode != NULL) {
         *errorNode = NULL;
     }
-    us_require(&call, updated, "graph", "topology", mcErrorGraphExecUpdateFailure,
+    us_require(&call, update != GRAPH_NO_MEMORY, "graph", "memory", mcErrorMemoryAllocation, "no memory for a graph");
+    us_require(&call, update != GRAPH_UNLIKE, "graph", "topology", mcErrorGraphExecUpdateFailure,
                "the graph has other nodes, or in another order, than the one that was instantiated");
     return runtime_end(&call);
 }
