@@ -1,22 +1,15 @@
-#include "kernels/kernels.h"
+#include "kernels/softmax/plan.h"
 
 #include "kernels/maths/maths.h"
-#include "kernels/move/past.h"
 #include "kernels/move/transpose.h"
 #include "kernels/scratch.h"
 #include "kernels/sizes.h"
-#include "tensor/axes.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-
-/* Sums are formed in this order on every machine and with any number of threads: rows by LANES over blocks of
- * SUM_BLOCK, blocks in order over parts of PART, parts in order; columns one by one over blocks of COLUMN_BLOCK,
- * blocks in order. */
-enum { SUM_BLOCK = 1024, PART = 16384, COLUMN_BLOCK = 64 };
 
 /* Groups longer than ROW_LIMIT are taken apart into parts (e^x is formed twice instead of being kept). Columns are
  * handled so many at a time that the values kept for them fit in a core's cache. Rows shorter than SHORT_ROW elements,
@@ -31,80 +24,17 @@ enum { ROW_LIMIT = 262144, COLUMN_LIMIT = 1024, COLUMN_CACHE = 24576, GATHERED_C
        BLOCKED_GROUP = 1024, BLOCKED_BYTES = 16 << 20, BLOCK_ROWS = 32, PIECES_WANTED = 32, NEIGHBOURS = 8,
        COLUMNS_AHEAD_BYTES = 4096, TILE_BYTES = 128 * 1024, MOST_TILE_BYTES = 4 << 20 };
 
-/* A softmax as its loops know it. */
-typedef struct SoftmaxWork {
-    SoftmaxAlgorithm algorithm;
-    bool past; /* results go past the caches */
-    double alpha, beta;
-} SoftmaxWork;
-
 #define LOOPS "kernels/softmax/softmax.inc"
 #include "tensor/instantiate.inc"
-
-/* The loops of one type. */
-typedef struct Loops {
-    double (*part_max)(const void *x, int64_t count);
-    double (*part_sum)(const SoftmaxWork *work, const void *x, int64_t count, double shift, void *e);
-    void (*part_forward)(const SoftmaxWork *work, const void *x, int64_t count, double shift, double sum, void *y);
-    double (*part_dot)(const SoftmaxWork *work, const void *y, const void *dy, int64_t count);
-    void (*part_backward)(const SoftmaxWork *work, const void *y, const void *dy, int64_t count, double sum, void *dx);
-    void (*rows_forward)(const SoftmaxWork *work, int64_t rows, const int64_t *alongs, int64_t count, const void *x,
-                         void *y, void *e);
-    void (*rows_backward)(const SoftmaxWork *work, int64_t rows, const int64_t *alongs, int64_t count, const void *y,
-                          const void *dy, void *dx);
-    void (*columns_forward)(const SoftmaxWork *work, int64_t group, int64_t rows, const int64_t *strides, int64_t width,
-                            const void *x, void *y, void *scratch);
-    void (*columns_backward)(const SoftmaxWork *work, int64_t group, const int64_t *strides, int64_t width,
-                             const void *y, const void *dy, void *dx);
-} Loops;
 
 #define LOOPS_OF(type) \
     {part_max_##type, part_sum_##type, part_forward_##type, part_dot_##type, part_backward_##type, \
      rows_forward_##type, rows_backward_##type, columns_forward_##type, columns_backward_##type}
 
-static const Loops loops[DTYPE_FLOAT64 + 1] = {
+static const SoftmaxLoops loops[DTYPE_FLOAT64 + 1] = {
     [DTYPE_FLOAT32] = LOOPS_OF(float), [DTYPE_FLOAT16] = LOOPS_OF(half), [DTYPE_BFLOAT16] = LOOPS_OF(bfloat),
     [DTYPE_FLOAT64] = LOOPS_OF(double),
 };
-
-/* One call: views are x, y (forward) or y, dy, dx (backward); the last one is written. */
-typedef struct Plan {
-    SoftmaxWork work;
-    const Loops *loops;
-    const View *views[3];
-    int count; /* of views */
-    Axes group_axes, other_axes;
-    int64_t group, others, piece; /* sizes; groups (or blocks of columns) per piece */
-    bool direct;                  /* rows (or columns) are unit-stride arrays of the loops' type: nothing is gathered */
-    bool turned;                  /* columns are rows of the loops' type, and are gathered by squares */
-    int64_t tile;                 /* rows of the loops' type that are gathered at a time, where not all are direct; or 0 */
-    DType compute;                /* float32 or float64 */
-    int64_t width, blocks;        /* columns: groups handled at a time, and how many such blocks the last axis has */
-    int64_t rows;                 /* columns: elements of a group of which values are kept at a time */
-    size_t scratch_bytes;         /* of one piece */
-    int64_t base[3];              /* parts: offset of the group in hand */
-    double shift, sum;
-    double *partial;
-    atomic_bool no_memory;
-} Plan;
-
-static void *element(const View *view, int64_t offset)
-{
-    return (char *)view->data + offset * (int64_t)us_dtype_size(view->dtype);
-}
-
-static bool is_forward(const Plan *plan)
-{
-    return plan->count == 2;
-}
-
-/* Of a piece, before other threads are told. */
-static void end_of_results(const Plan *plan)
-{
-    if (plan->work.past) {
-        us_past_is_done();
-    }
-}
 
 static int64_t whole_vectors(int64_t count)
 {
@@ -114,9 +44,9 @@ static int64_t whole_vectors(int64_t count)
 /* ---- rows ---- */
 
 /* `rows` that are `alongs` elements apart. `scratch`: room for e of one. */
-static void run_loops(const Plan *plan, int64_t rows, const int64_t *alongs, void *const *data, char *scratch)
+static void run_loops(const SoftmaxPlan *plan, int64_t rows, const int64_t *alongs, void *const *data, char *scratch)
 {
-    if (is_forward(plan)) {
+    if (us_softmax_is_forward(plan)) {
         plan->loops->rows_forward(&plan->work, rows, alongs, plan->group, data[0], data[1], scratch);
     } else {
         plan->loops->rows_backward(&plan->work, rows, alongs, plan->group, data[0], data[1], data[2]);
@@ -124,7 +54,7 @@ static void run_loops(const Plan *plan, int64_t rows, const int64_t *alongs, voi
 }
 
 /* Rows from number `row` on that lie equally far apart, at most so many; their number. */
-static int64_t run_direct_rows(const Plan *plan, int64_t row, int64_t most, char *scratch)
+static int64_t run_direct_rows(const SoftmaxPlan *plan, int64_t row, int64_t most, char *scratch)
 {
     const Axes *axes = &plan->other_axes;
     const int64_t inner = axes->shape[axes->rank - 1], rows = smaller(most, inner - row % inner);
@@ -132,14 +62,14 @@ static int64_t run_direct_rows(const Plan *plan, int64_t row, int64_t most, char
     void *data[3];
     for (int k = 0; k < plan->count; k++) {
         alongs[k] = axes->strides[k][axes->rank - 1];
-        data[k] = element(plan->views[k], us_axes_offset(axes, k, row));
+        data[k] = us_softmax_element(plan->views[k], us_axes_offset(axes, k, row));
     }
     run_loops(plan, rows, alongs, data, scratch);
     return rows;
 }
 
 /* `scratch`: room for e, then for one row of every view. */
-static void run_gathered_row(const Plan *plan, int64_t row, char *scratch)
+static void run_gathered_row(const SoftmaxPlan *plan, int64_t row, char *scratch)
 {
     const size_t row_bytes = (size_t)whole_vectors(plan->group) * us_dtype_size(plan->compute);
     const bool wide = plan->compute == DTYPE_FLOAT64;
@@ -147,7 +77,7 @@ static void run_gathered_row(const Plan *plan, int64_t row, char *scratch)
     void *data[3], *gathered[3];
     for (int k = 0; k < plan->count; k++) {
         const View *view = plan->views[k];
-        data[k] = element(view, us_axes_offset(&plan->other_axes, k, row));
+        data[k] = us_softmax_element(view, us_axes_offset(&plan->other_axes, k, row));
         gathered[k] = scratch + (size_t)(k + 1) * row_bytes;
         if (k < last || plan->work.beta != 0) {
             us_axes_load(&plan->group_axes, k, data[k], view->dtype, 0, plan->group, wide, gathered[k]);
@@ -159,13 +89,13 @@ static void run_gathered_row(const Plan *plan, int64_t row, char *scratch)
 
 /* ---- rows of one type whose elements lie apart in some views ---- */
 
-static size_t tile_bytes(const Plan *plan)
+static size_t tile_bytes(const SoftmaxPlan *plan)
 {
     return us_scratch_bytes(us_scratch_count(plan->tile, plan->group), us_dtype_size(plan->views[0]->dtype));
 }
 
 /* Between `rows` of a view and a tile. */
-static void move_tile(const Plan *plan, int k, int64_t rows, char *data, char *tile, bool stores)
+static void move_tile(const SoftmaxPlan *plan, int k, int64_t rows, char *data, char *tile, bool stores)
 {
     const Axes *others = &plan->other_axes;
     const int64_t size = (int64_t)us_dtype_size(plan->views[k]->dtype), row = plan->group * size;
@@ -185,7 +115,7 @@ static void move_tile(const Plan *plan, int k, int64_t rows, char *data, char *t
 }
 
 /* Rows from number `row` on, at most so many; their number. `scratch`: room for e, then for a tile of every view. */
-static int64_t run_tile(const Plan *plan, int64_t row, int64_t most, char *scratch)
+static int64_t run_tile(const SoftmaxPlan *plan, int64_t row, int64_t most, char *scratch)
 {
     const Axes *others = &plan->other_axes;
     const int64_t inner = others->shape[others->rank - 1];
@@ -196,7 +126,7 @@ static int64_t run_tile(const Plan *plan, int64_t row, int64_t most, char *scrat
     void *data[3], *used[3];
     for (int k = 0; k < plan->count; k++) {
         const bool gathers = plan->group_axes.strides[k][0] != 1;
-        data[k] = element(plan->views[k], us_axes_offset(others, k, row));
+        data[k] = us_softmax_element(plan->views[k], us_axes_offset(others, k, row));
         used[k] = gathers ? tiles + (size_t)k * tile_bytes(plan) : data[k];
         alongs[k] = gathers ? plan->group : others->strides[k][others->rank - 1];
         if (gathers && (k < last || plan->work.beta != 0)) {
@@ -213,7 +143,7 @@ static int64_t run_tile(const Plan *plan, int64_t row, int64_t most, char *scrat
 /* ---- columns: neighbours along the last of the other axes ---- */
 
 /* Between element j of `width` neighbouring groups and a unit-stride array. */
-static void gather_columns(const Plan *plan, int k, const char *data, int64_t width, void *to)
+static void gather_columns(const SoftmaxPlan *plan, int k, const char *data, int64_t width, void *to)
 {
     const DType dtype = plan->views[k]->dtype;
     const int64_t group_stride = plan->group_axes.strides[k][0] * (int64_t)us_dtype_size(dtype);
@@ -231,7 +161,7 @@ static void gather_columns(const Plan *plan, int k, const char *data, int64_t wi
     }
 }
 
-static void scatter_columns(const Plan *plan, int k, char *data, int64_t width, const void *from)
+static void scatter_columns(const SoftmaxPlan *plan, int k, char *data, int64_t width, const void *from)
 {
     const DType dtype = plan->views[k]->dtype;
     const int64_t group_stride = plan->group_axes.strides[k][0] * (int64_t)us_dtype_size(dtype);
@@ -249,12 +179,12 @@ static void scatter_columns(const Plan *plan, int k, char *data, int64_t width, 
     }
 }
 
-static size_t columns_bytes(const Plan *plan, int64_t rows)
+static size_t columns_bytes(const SoftmaxPlan *plan, int64_t rows)
 {
     return us_scratch_bytes(us_scratch_count(rows, whole_vectors(plan->width)), us_dtype_size(plan->compute));
 }
 
-static void run_columns(const Plan *plan, int64_t block, char *scratch)
+static void run_columns(const SoftmaxPlan *plan, int64_t block, char *scratch)
 {
     const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1], begin = block % plan->blocks * plan->width;
     const int64_t position = block / plan->blocks * inner + begin, width = smaller(inner - begin, plan->width);
@@ -263,14 +193,14 @@ static void run_columns(const Plan *plan, int64_t block, char *scratch)
     int64_t strides[3];
     void *data[3], *arrays[3];
     for (int k = 0; k < plan->count; k++) {
-        data[k] = element(plan->views[k], us_axes_offset(&plan->other_axes, k, position));
+        data[k] = us_softmax_element(plan->views[k], us_axes_offset(&plan->other_axes, k, position));
         arrays[k] = plan->direct ? data[k] : scratch + (size_t)(k + 1) * gathered_bytes;
         strides[k] = plan->direct ? plan->group_axes.strides[k][0] : width;
         if (!plan->direct && (k < last || plan->work.beta != 0)) {
             gather_columns(plan, k, data[k], width, arrays[k]);
         }
     }
-    if (is_forward(plan)) {
+    if (us_softmax_is_forward(plan)) {
         plan->loops->columns_forward(&plan->work, plan->group, plan->rows, strides, width, arrays[0], arrays[1], scratch);
     } else {
         plan->loops->columns_backward(&plan->work, plan->group, strides, width, arrays[0], arrays[1], arrays[2]);
@@ -284,7 +214,7 @@ static void run_columns(const Plan *plan, int64_t block, char *scratch)
 
 static void run_piece(void *context, int64_t piece)
 {
-    Plan *plan = context;
+    SoftmaxPlan *plan = context;
     _Alignas(64) char small[16384];
     char *scratch = plan->scratch_bytes <= sizeof small ? small : us_scratch_take(plan->scratch_bytes);
     if (!scratch) {
@@ -303,13 +233,13 @@ static void run_piece(void *context, int64_t piece)
             run_gathered_row(plan, i, scratch);
         }
     }
-    end_of_results(plan);
+    us_softmax_ends(plan);
     if (scratch != small) {
         us_scratch_give_back(scratch);
     }
 }
 
-static bool is_small(const Plan *plan)
+static bool is_small(const SoftmaxPlan *plan)
 {
     int64_t bytes = 0;
     for (int k = 0; k < plan->count; k++) {
@@ -318,7 +248,7 @@ static bool is_small(const Plan *plan)
     return us_view_elements(plan->views[0]) <= SERIAL_BYTES / bytes;
 }
 
-static void run_pieces(Plan *plan, size_t scratch_bytes)
+static void run_pieces(SoftmaxPlan *plan, size_t scratch_bytes)
 {
     plan->scratch_bytes = scratch_bytes;
     const int64_t pieces = (plan->others + plan->piece - 1) / plan->piece;
@@ -331,99 +261,9 @@ static void run_pieces(Plan *plan, size_t scratch_bytes)
     }
 }
 
-/* ---- parts: a few long groups, each on all threads ---- */
-
-static const void *part_of(const Plan *plan, int k, int64_t part)
-{
-    return element(plan->views[k], plan->base[k] + part * PART);
-}
-
-static int64_t part_size(const Plan *plan, int64_t part)
-{
-    return smaller(plan->group - part * PART, PART);
-}
-
-static void part_max(void *context, int64_t part)
-{
-    Plan *plan = context;
-    plan->partial[part] = plan->loops->part_max(part_of(plan, 0, part), part_size(plan, part));
-}
-
-static void part_sum(void *context, int64_t part)
-{
-    Plan *plan = context;
-    plan->partial[part] = plan->loops->part_sum(&plan->work, part_of(plan, 0, part), part_size(plan, part),
-                                                plan->shift, NULL);
-}
-
-static void part_forward(void *context, int64_t part)
-{
-    Plan *plan = context;
-    plan->loops->part_forward(&plan->work, part_of(plan, 0, part), part_size(plan, part), plan->shift, plan->sum,
-                              (void *)part_of(plan, 1, part));
-    end_of_results(plan);
-}
-
-static void part_dot(void *context, int64_t part)
-{
-    Plan *plan = context;
-    plan->partial[part] = plan->loops->part_dot(&plan->work, part_of(plan, 0, part), part_of(plan, 1, part),
-                                                part_size(plan, part));
-}
-
-static void part_backward(void *context, int64_t part)
-{
-    Plan *plan = context;
-    plan->loops->part_backward(&plan->work, part_of(plan, 0, part), part_of(plan, 1, part), part_size(plan, part),
-                               plan->sum, (void *)part_of(plan, 2, part));
-    end_of_results(plan);
-}
-
-static double sum_of_parts(const Plan *plan, int64_t parts)
-{
-    double sum = 0;
-    for (int64_t part = 0; part < parts; part++) {
-        sum += plan->partial[part];
-    }
-    return sum;
-}
-
-static double max_of_parts(const Plan *plan, int64_t parts)
-{
-    double highest = -INFINITY;
-    for (int64_t part = 0; part < parts; part++) {
-        highest = plan->partial[part] > highest ? plan->partial[part] : highest;
-    }
-    return highest;
-}
-
-static void run_parts(Plan *plan)
-{
-    const int64_t parts = (plan->group + PART - 1) / PART;
-    plan->partial = us_scratch_array(parts, sizeof *plan->partial);
-    if (!plan->partial) {
-        atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
-        return;
-    }
-    for (int64_t row = 0; row < plan->others; row++) {
-        for (int k = 0; k < plan->count; k++) {
-            plan->base[k] = us_axes_offset(&plan->other_axes, k, row);
-        }
-        plan->shift = 0;
-        if (is_forward(plan) && plan->work.algorithm != SOFTMAX_FAST) {
-            us_parallel(parts, part_max, plan);
-            plan->shift = max_of_parts(plan, parts);
-        }
-        us_parallel(parts, is_forward(plan) ? part_sum : part_dot, plan);
-        plan->sum = sum_of_parts(plan, parts);
-        us_parallel(parts, is_forward(plan) ? part_forward : part_backward, plan);
-    }
-    us_scratch_give_back(plan->partial);
-}
-
 /* ---- the choice between rows, columns and parts ---- */
 
-static bool all_of_one_type(const Plan *plan)
+static bool all_of_one_type(const SoftmaxPlan *plan)
 {
     for (int k = 1; k < plan->count; k++) {
         if (plan->views[k]->dtype != plan->views[0]->dtype) {
@@ -433,7 +273,7 @@ static bool all_of_one_type(const Plan *plan)
     return true;
 }
 
-static bool has_unit_stride(const Plan *plan, const Axes *axes)
+static bool has_unit_stride(const SoftmaxPlan *plan, const Axes *axes)
 {
     for (int k = 0; k < plan->count; k++) {
         if (axes->strides[k][axes->rank - 1] != 1) {
@@ -445,18 +285,20 @@ static bool has_unit_stride(const Plan *plan, const Axes *axes)
 
 /* As many rows as fill lines of memory where neighbours are elements of different rows, and more while they stay in the second
  * cache; of very long ones, fewer. */
-static int64_t rows_of_tile(const Plan *plan)
+static int64_t rows_of_tile(const SoftmaxPlan *plan)
 {
     const int64_t size = (int64_t)us_dtype_size(plan->views[0]->dtype), line = CACHE_LINE_BYTES / size;
     const int64_t row = smaller(plan->group, MOST_TILE_BYTES) * size; /* a view may have 2^63 - 1 elements */
     return larger(1, smaller(larger(TILE_BYTES / row, line), MOST_TILE_BYTES / row));
 }
 
-static void run_rows(Plan *plan)
+static void run_rows(SoftmaxPlan *plan)
 {
     const bool is_long = plan->group > ROW_LIMIT || (plan->group >= 2 * PART && plan->others < us_parallel_threads());
     if (plan->direct && is_long) {
-        run_parts(plan);
+        if (!us_softmax_run_parts(plan)) {
+            atomic_store_explicit(&plan->no_memory, true, memory_order_relaxed);
+        }
         return;
     }
     plan->piece = plan->group < PIECE ? PIECE / plan->group : 1;
@@ -466,19 +308,20 @@ static void run_rows(Plan *plan)
                              (size_t)plan->count * tile_bytes(plan));
         return;
     }
-    const size_t rows = !plan->direct ? (size_t)plan->count + 1 : is_forward(plan) ? 1 : 0;
+    const size_t rows = !plan->direct ? (size_t)plan->count + 1 : us_softmax_is_forward(plan) ? 1 : 0;
     run_pieces(plan, us_scratch_bytes(whole_vectors(plan->group), rows * us_dtype_size(plan->compute)));
 }
 
 /* Long groups of large arrays: forming e^x twice costs less than the short runs of memory that keeping it would leave. */
-static bool is_in_blocks(const Plan *plan)
+static bool is_in_blocks(const SoftmaxPlan *plan)
 {
     const int64_t many = BLOCKED_BYTES / (int64_t)us_dtype_size(plan->views[0]->dtype);
-    return is_forward(plan) && plan->direct && plan->group >= BLOCKED_GROUP && us_view_elements(plan->views[0]) >= many;
+    const bool is_direct = us_softmax_is_forward(plan) && plan->direct;
+    return is_direct && plan->group >= BLOCKED_GROUP && us_view_elements(plan->views[0]) >= many;
 }
 
 /* Where values of whole groups are kept, as many as fit in the cache. */
-static int64_t width_of_kept(const Plan *plan)
+static int64_t width_of_kept(const SoftmaxPlan *plan)
 {
     const int64_t width = (plan->direct ? COLUMN_CACHE : GATHERED_CACHE) / plan->group / LANES * LANES;
     const int64_t shortest = LEAST_BYTES / (int64_t)us_dtype_size(plan->views[0]->dtype);
@@ -493,10 +336,10 @@ static int64_t width_of_runs(int64_t inner)
     return share < COLUMN_LEAST ? COLUMN_LEAST : smaller(share, RUN_COLUMNS);
 }
 
-static void run_all_columns(Plan *plan)
+static void run_all_columns(SoftmaxPlan *plan)
 {
     const int64_t inner = plan->other_axes.shape[plan->other_axes.rank - 1];
-    const bool in_blocks = is_in_blocks(plan), keeps = !plan->direct || (is_forward(plan) && !in_blocks);
+    const bool in_blocks = is_in_blocks(plan), keeps = !plan->direct || (us_softmax_is_forward(plan) && !in_blocks);
     plan->width = smaller(keeps ? width_of_kept(plan) : width_of_runs(inner), inner);
     plan->rows = in_blocks ? BLOCK_ROWS : plan->group; /* whatever the width: sums are formed in one order */
     plan->blocks = (inner + plan->width - 1) / plan->width;
@@ -506,12 +349,12 @@ static void run_all_columns(Plan *plan)
     const int64_t together = smaller(plan->others / PIECES_WANTED, NEIGHBOURS);
     plan->piece = block < PIECE ? PIECE / block : together > 1 ? together : 1;
     const size_t gathered = plan->direct ? 0 : (size_t)plan->count * columns_bytes(plan, plan->group);
-    const size_t kept = plan->direct && !is_forward(plan) ? 0 : columns_bytes(plan, plan->rows);
+    const size_t kept = plan->direct && !us_softmax_is_forward(plan) ? 0 : columns_bytes(plan, plan->rows);
     run_pieces(plan, gathered + kept);
 }
 
 /* Whether the elements of a group lie farther apart than its neighbours do. */
-static bool has_groups_apart(const Plan *plan)
+static bool has_groups_apart(const SoftmaxPlan *plan)
 {
     const Axes *others = &plan->other_axes, *group = &plan->group_axes;
     for (int k = 0; k < plan->count; k++) {
@@ -523,7 +366,7 @@ static bool has_groups_apart(const Plan *plan)
 }
 
 /* Columns where neighbouring groups lie side by side; otherwise where the groups are short, or lie side by side with gaps. */
-static bool chooses_columns(const Plan *plan, bool one_type)
+static bool chooses_columns(const SoftmaxPlan *plan, bool one_type)
 {
     if (plan->group_axes.rank != 1) {
         return false;
@@ -533,7 +376,7 @@ static bool chooses_columns(const Plan *plan, bool one_type)
     }
     const bool are_rows = has_unit_stride(plan, &plan->group_axes);
     const int64_t turned_forward = SHORT_TURNED_ROW / (int64_t)us_dtype_size(plan->views[0]->dtype);
-    const int64_t turned = is_forward(plan) ? turned_forward : SHORT_TURNED_BACK;
+    const int64_t turned = us_softmax_is_forward(plan) ? turned_forward : SHORT_TURNED_BACK;
     const int64_t gathered = has_groups_apart(plan) ? PIECE : SHORT_ROW;
     const bool is_short = plan->group < (!are_rows ? gathered : one_type ? turned : SHORT_ROW);
     return is_short && plan->other_axes.shape[plan->other_axes.rank - 1] >= LANES;
@@ -541,7 +384,7 @@ static bool chooses_columns(const Plan *plan, bool one_type)
 
 /* Whether the results go past the caches: no cache can keep them, they are not what the kernel reads, and whole lines are
  * written at a time. */
-static bool goes_past(const Plan *plan, bool columns)
+static bool goes_past(const SoftmaxPlan *plan, bool columns)
 {
     const View *result = plan->views[plan->count - 1];
     const int64_t size = (int64_t)us_dtype_size(result->dtype), line = CACHE_LINE_BYTES / size;
@@ -562,7 +405,7 @@ static bool goes_past(const Plan *plan, bool columns)
 static KernelStatus run(const View *views, int count, const Softmax *softmax)
 {
     const SoftmaxWork work = {.algorithm = softmax->algorithm, .alpha = softmax->alpha, .beta = softmax->beta};
-    Plan plan = {.work = work, .count = count, .compute = DTYPE_FLOAT32};
+    SoftmaxPlan plan = {.work = work, .count = count, .compute = DTYPE_FLOAT32};
     for (int k = 0; k < count; k++) {
         plan.views[k] = &views[k];
         plan.compute = views[k].dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : plan.compute;
