@@ -10,15 +10,20 @@ except ImportError:  # bfloat16 is offered only when this package is there
     ml_dtypes = None
 
 
+def is_known(name: str) -> bool:
+    """Whether NumPy has the type: bfloat16 only with ml_dtypes."""
+    return name != "bfloat16" or ml_dtypes is not None
+
+
+def dtype_named(name: str) -> numpy.dtype:
+    if not is_known(name):
+        raise TypeError("bfloat16 needs the package ml_dtypes")
+    return numpy.dtype(name)
+
+
 def dtype_table(**names: str) -> dict[numpy.dtype, str]:
-    """NumPy dtypes as keys, the given constants as values; bfloat16 is left out without ml_dtypes."""
-    table = {}
-    for numpy_name, constant in names.items():
-        if numpy_name != "bfloat16":
-            table[numpy.dtype(numpy_name)] = constant
-        elif ml_dtypes is not None:
-            table[numpy.dtype(ml_dtypes.bfloat16)] = constant
-    return table
+    """NumPy dtypes as keys, the given constants as values, as far as NumPy has the types."""
+    return {dtype_named(name): constant for name, constant in names.items() if is_known(name)}
 
 
 class Storage(NamedTuple):

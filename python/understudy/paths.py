@@ -8,15 +8,22 @@ import os
 import pathlib
 from dataclasses import dataclass
 
+import understudy
 from understudy.errors import SdkError
 
 HOME_VARIABLES = {"ascend": "ASCEND_HOME_PATH", "maca": "MACA_PATH", "ftdsp": "FTDSP_PATH"}
 
 
+def part(name: str) -> pathlib.Path:
+    """A file or folder of the package. An editable install keeps what was built apart from the sources."""
+    places = [pathlib.Path(folder).resolve() / name for folder in understudy.__path__]
+    return next((place for place in places if place.exists()), places[0])
+
+
 def sdk() -> pathlib.Path:
     """The folder that holds the three SDK trees."""
     override = os.environ.get("UNDERSTUDY_SDK")
-    folder = pathlib.Path(override).resolve() if override else pathlib.Path(__file__).resolve().parent / "sdk"
+    folder = pathlib.Path(override).resolve() if override else part("sdk")
     origin = "UNDERSTUDY_SDK" if override else "the installed package"
     if not folder.is_dir():
         raise SdkError(f"no SDK folder at {folder} (from {origin})")
@@ -27,7 +34,7 @@ def sdk() -> pathlib.Path:
 
 def examples() -> pathlib.Path:
     """The shipped example programs."""
-    return pathlib.Path(__file__).resolve().parent / "examples_c"
+    return part("examples_c")
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,9 @@ def flags(stacks: list[Stack]) -> list[str]:
 
 
 def libraries(stacks: list[Stack]) -> list[str]:
-    """The stacks' libraries; those that nothing is taken from are not linked."""
-    names = [f"-l{name}" for stack in stacks for name in stack.link] + ["-lunderstudy"]
+    """The stacks' libraries and C's mathematics, which C++ compilers add themselves; those that nothing is taken from are
+    not linked."""
+    names = [f"-l{name}" for stack in stacks for name in stack.link] + ["-lunderstudy", "-lm"]
     return ["-Wl,--push-state,--as-needed", *names, "-Wl,--pop-state"]
 
 

@@ -280,7 +280,17 @@ def test_libraries_that_are_used_are_linked_and_no_others(source, tmp_path):
     assert understudy("c++", tmp_path / "plain.c", "-o", plain).returncode == 0
     needed = subprocess.run(["readelf", "-d", program, plain], capture_output=True, text=True, check=True).stdout
     assert needed.count("libnnopbase.so") == 1
-    assert not any(name in needed for name in ("libmcdnn.so", "libftdsp.so", "libopapi_nn.so"))
+    assert not any(name in needed for name in ("libmcdnn.so", "libftdsp.so", "libopapi_nn.so", "libm.so"))
+
+
+def test_a_program_that_calls_mathematics_needs_no_option(tmp_path):
+    (tmp_path / "root.c").write_text("""
+#include <math.h>
+#include <stdio.h>
+int main(int count, char **words) { (void)words; printf("%g\\n", exp2(count)); return 0; }
+""")
+    assert understudy("cc", tmp_path / "root.c", "-o", tmp_path / "root").returncode == 0
+    assert subprocess.run([tmp_path / "root"], capture_output=True, text=True, env={}).stdout == "2\n"
 
 
 def test_compile_without_linking(source, tmp_path):

@@ -1,6 +1,7 @@
 """The raw ABI from Python: several libraries behind one object, last errors, exceptions, other libraries."""
 
 import os
+import pathlib
 import pickle
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import threading
 
 import pytest
 
+import understudy
 from understudy import ascend, errors, ftdsp, maca, paths
 from understudy.binding import Libraries
 from understudy.kit import names, sdk
@@ -19,6 +21,28 @@ STACK_MODULES = {"ascend": ascend, "maca": maca, "ftdsp": ftdsp}
 @pytest.mark.parametrize("name", ["understudy", *(f"understudy.{stack}" for stack in STACK_MODULES)])
 def test_import_in_a_fresh_process(name):
     subprocess.run([sys.executable, "-c", f"import {name}"], check=True)
+
+
+def test_what_was_built_may_lie_apart_from_the_sources(tmp_path):
+    """`pip install -e .` leaves the Python files where they are: the package has two folders."""
+    sources = tmp_path / "understudy"
+    sources.mkdir()
+    built = pathlib.Path(understudy.__path__[0])
+    for file in built.iterdir():
+        if file.name not in ("sdk", "examples_c", "abi", "suite"):
+            (sources / file.name).symlink_to(file)
+    script = f"""
+import understudy
+assert understudy.__path__ == [{str(sources)!r}]
+understudy.__path__.append({str(built)!r})
+from understudy import ascend, demo, paths
+from understudy.kit import conform, surface
+ascend.ops.add([1.0], [2.0])
+assert paths.sdk().is_dir() and paths.examples().is_dir() and conform.SUITE.is_dir() and surface.FOLDER.is_dir()
+"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environment.pop("UNDERSTUDY_SDK", None)
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
 def test_all_stacks_in_one_process_share_libunderstudy():

@@ -16,7 +16,7 @@ import re
 import numpy
 
 from understudy import paths
-from understudy.arrays import REDUCTIONS, code_of
+from understudy.arrays import REDUCTIONS, code_of, dtype_named, is_known
 from understudy.ascend import ffi, lib, shapes
 from understudy.ascend import operator_text as text
 from understudy.ascend.array_shapes import ArrayShape
@@ -42,8 +42,8 @@ def operators() -> dict[str, dict]:
 
 def _listed(entry: dict, name: str) -> list[numpy.dtype]:
     """The types that the page gives a parameter, as far as NumPy has them."""
-    kinds = entry["dtypes"].get(name, {}).get(text.PRODUCT, [])
-    return [numpy.dtype(text.TYPES[kind]) for kind in kinds if kind in text.TYPES]
+    names = [text.TYPES.get(kind) for kind in entry["dtypes"].get(name, {}).get(text.PRODUCT, [])]
+    return [dtype_named(name) for name in names if name and is_known(name)]
 
 
 def _number(value):
@@ -121,7 +121,7 @@ def _array(op: Operation, kind: str, values: list):
 
 
 # Types that a page gives a result whatever the inputs are.
-FIXED = {kind: numpy.dtype(text.TYPES[kind]) for kind in ("B", "I8", "I32", "I64", "U8", "F32", "F64", "F16", "BF16")}
+FIXED = ("B", "I8", "I32", "I64", "U8", "F32", "F64", "F16", "BF16")
 
 
 def _flat(arrays: dict) -> list:
@@ -144,7 +144,7 @@ def _result_dtypes(entry: dict, arrays: dict, values: dict, scalars: list) -> li
 def _is_one_of(name: str, words: list[str], arrays: dict, values: dict) -> bool:
     """Whether an array is of one of these types, or an attribute has one of these values."""
     if name in arrays:
-        return any(arrays[name].dtype == text.TYPES.get(word) for word in words)
+        return any(str(arrays[name].dtype) == text.TYPES.get(word) for word in words)
     return str(values.get(name)) in words
 
 
@@ -153,7 +153,7 @@ def _types_of(rule: str, arrays: dict, values: dict, scalars: list) -> list[nump
         holds = _is_one_of(either[2], either[3].split(), arrays, values)
         return _types_of(either[1] if holds else either[4], arrays, values, scalars)
     if rule in FIXED:
-        return [FIXED[rule]]
+        return [dtype_named(text.TYPES[rule])]
     if index := re.fullmatch(r"index\((\w+)\)", rule):
         return [numpy.dtype(numpy.int32 if values[index[1]] else numpy.int64)]
     if parts := re.fullmatch(r"complex\((\w+)(?: if (\w+))?\)", rule):

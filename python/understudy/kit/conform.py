@@ -17,14 +17,14 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from understudy import addresses, toml
+from understudy import addresses, paths, toml
 from understudy.errors import SdkError, UsageError
 from understudy.ft_run import signal_name
 from understudy.kit import conform_report, table
 from understudy.paths import STACKS
 
 PACKAGES = pathlib.Path(__file__).resolve().parents[2]
-SUITE = PACKAGES / "understudy" / "suite"
+SUITE = paths.part("suite")
 BAD = ("missing", "wrong status", "wrong number", "failed", "crashed", "hung")
 # Within the vendor's own tolerance: told, and no fault.
 ROUNDS = "rounds differently"

@@ -12,7 +12,7 @@ import re
 import subprocess
 import tempfile
 
-from understudy import toolchain
+from understudy import paths, toolchain
 from understudy.errors import UsageError
 from understudy.kit import sdk
 from understudy.kit.prototypes import SCALING_FACTORS, Parameter, Prototype, is_half, prototypes
@@ -466,7 +466,7 @@ def fingerprint() -> str:
     """Of all that the source is made from: to make it takes many times as long."""
     package = pathlib.Path(__file__).parents[1]
     made_by = [package / "kit" / f"{name}.py" for name in ("interposer", "prototypes", "surface")]
-    bindings = [package / f"_{stack}_cffi.py" for stack in STACKS]
+    bindings = [paths.part(f"_{stack}_cffi.py") for stack in STACKS]
     headers = [file for stack in STACKS.values() for file in sorted((stack.root / "include").rglob("*.h"))]
     digest = hashlib.sha256(" ".join(sdk.library_files()).encode())
     for file in [*made_by, *bindings, *headers]:

@@ -12,12 +12,12 @@ import importlib
 import json
 import pathlib
 
-from understudy import __version__
+from understudy import __version__, paths
 from understudy.errors import UsageError
 from understudy.kit import sdk, table
 from understudy.paths import STACKS
 
-FOLDER = pathlib.Path(__file__).resolve().parents[1] / "abi"
+FOLDER = paths.part("abi")
 OWN_PREFIX = "understudy_"
 
 
