@@ -14,11 +14,15 @@ typedef struct Work {
     DType dtype;
 } Work;
 
+/* In float32 for its numbers and narrower ones: from 0 to 0.3 there are 3 steps of 0.1, although the nearest float32 is less. */
 static double range_length(const Work *work, int64_t range)
 {
     const double start = ft_number(work->starts, work->dtype, range);
     const double limit = ft_number(work->limits, work->dtype, range);
-    const double length = ceil((limit - start) / ft_number(work->deltas, work->dtype, range));
+    const double delta = ft_number(work->deltas, work->dtype, range);
+    const bool narrow = work->dtype == DTYPE_FLOAT32 || work->dtype == DTYPE_FLOAT16;
+    const double steps = narrow ? (double)(((float)limit - (float)start) / (float)delta) : (limit - start) / delta;
+    const double length = ceil(steps);
     return length < 0 ? 0 : length; /* NaN stays: start == limit with a step of 0 was refused before */
 }
 

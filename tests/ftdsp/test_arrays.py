@@ -329,6 +329,16 @@ def test_raggedrange(prefix):
     assert splits.tolist() == [0, *numpy.cumsum([len(one) for one in expected])]
 
 
+@pytest.mark.parametrize(("prefix", "count"), [("fp", 3), ("hp", 4), ("dp", 3)])
+def test_raggedrange_counts_tenths(prefix, count):
+    """The quotient of 0.3 and 0.1 in float32 is 3, that of the same two numbers in float64 is more; as float16 they are 3.001
+    apart. Limits are exclusive."""
+    starts, limits, deltas = (ELEMENT[prefix]([number]) for number in (0, 0.3, 0.1))
+    parameters = [Input("starts", starts), Input("limits", limits), Input("deltas", deltas), Value("range_count", 1),
+                  Output("values", count, ELEMENT[prefix]), Output("splits", 2, numpy.int32)]
+    assert masks_agree(f"{prefix}_raggedrange_s", parameters, "splits").tolist() == [0, count]
+
+
 # ---- moving elements ----
 
 @pytest.mark.parametrize(("shapes", "axis"), [

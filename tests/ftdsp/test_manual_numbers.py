@@ -226,7 +226,7 @@ def resize_gradient(dy, image, scales, kind):
     out, size = image.astype(float).copy(), image.shape[2:]
 
     def taps(index, axis):
-        place = index * scales[axis]
+        place = float(FLOAT(index) * FLOAT(scales[axis]))  # a product of float32
         if kind == "bilinear":
             low = max(math.floor(place), 0)
             return min(low, size[axis] - 1), min(math.ceil(place), size[axis] - 1), place - math.floor(place)
@@ -249,7 +249,7 @@ def resize_gradient(dy, image, scales, kind):
 @pytest.mark.parametrize(("shape", "size", "scales"),
                          [((1, 1, 3, 3), (2, 2), (0.5, 0.5)), ((2, 3, 7, 5), (4, 9), (0.6, 1.75)),
                           ((1, 5, 4, 6), (1, 1), (0.25, 0.125)), ((1, 10, 4, 77), (3, 37), (0.6, 0.48)),
-                          ((1, 45, 5, 6), (3, 3), (0.6, 0.5))], ids=str)  # fmt: skip
+                          ((1, 45, 5, 6), (3, 3), (0.6, 0.5)), ((1, 2, 7, 11), (6, 10), (5 / 6, 0.9))], ids=str)  # fmt: skip
 @pytest.mark.parametrize("layout", [0, 1])
 @pytest.mark.parametrize("prefix", FLOATS)
 def test_resize_gradients(prefix, layout, shape, size, scales, name, kind, corners):
@@ -272,6 +272,16 @@ def test_resize_gradients_worked():
         given = [Input("in", numpy.arange(1, 10, dtype=FLOAT)), Output("out", 4, FLOAT, numpy.zeros(4, FLOAT)),
                  *numbers(batch=1, channel=1, format=0, corners=corners, ih=3, iw=3, oh=2, ow=2, hs=0.5, ws=0.5)]
         assert compute(f"fp_{name}_s", given)["out"].tolist() == expected
+
+
+def test_a_place_between_two_is_found_in_float32():
+    """5 / 6 as float32 is less, and 3 times that is 2.5 in float32: row 3 of 7 goes to row 3 of 6."""
+    given = [Input("in", numpy.arange(1, 8, dtype=FLOAT)), Output("out", 6, FLOAT, numpy.zeros(6, FLOAT)),
+             *numbers(batch=1, channel=1, format=0, corners=1, ih=7, iw=1, oh=6, ow=1, hs=5 / 6, ws=1)]
+    assert compute("fp_resizenearestneighborgrad_s", given)["out"].tolist() == [1, 2, 3, 9, 6, 7]
+    given = [*numbers(n=1, h=8, w=1, c=1, num=1, scale=0.7, ph=1, pw=1), Input("in", numpy.arange(8, dtype=FLOAT)),
+             Output("out", 1, FLOAT), Input("roi", FLOAT([0, 0, 0, 5, 0])), Output("max_c", 1, FLOAT)]
+    assert compute("fp_roipooling_s", given)["out"].tolist() == [4]  # 5 times 0.7 is 3.5
 
 
 @pytest.mark.parametrize("c", [3, 300])

@@ -129,6 +129,12 @@ def test_lists(prefix):
             assert memory(place.address, row.nbytes) == row.tobytes()
 
 
+def test_a_list_of_nothing_needs_no_table():
+    for symbol, mask in (("fp_tensorlistfromtensor_s", 0xFF), ("fp_tensorlistfromtensor_p", None)):
+        compute(symbol, [Input("input_tensor_values", values("fp", (1,))), Value("input_tensor_shape", ints(2**31 - 1, 2)),
+                         Value("output_tensors", ffi.NULL), Value("total", 0)], mask)
+
+
 def test_switched_layers():
     """One of two tensors, of other sizes, is copied."""
     first, second = numpy.arange(5, dtype=numpy.int16), numpy.arange(7, dtype=numpy.int64)

@@ -48,7 +48,7 @@ static void pool_region(void *context, int64_t region)
     us_load_double(corner, (const char *)work->regions + region * 5 * (int64_t)us_dtype_size(work->region_dtype),
                    work->region_dtype, 1, 5);
     for (int k = 1; k < 5; k++) {
-        corner[k] = rounded(corner[k] * work->scale);
+        corner[k] = rounded((double)((float)corner[k] * work->scale));
     }
     const int64_t image = (int64_t)corner[0] * work->size[0] * work->size[1] * work->channels;
     for (int64_t bin = 0; bin < work->pooled[0] * work->pooled[1]; bin++) {

@@ -11,7 +11,7 @@ typedef struct RegionMaximum {
     void *out;
     DType dtype, region_dtype;
     int64_t size[2], channels, count, pooled[2];
-    double scale; /* of the regions' coordinates, which are rounded then */
+    float scale;  /* of the regions' coordinates, which are rounded then */
 } RegionMaximum;
 void us_region_maximum(const RegionMaximum *work);
 

@@ -21,7 +21,8 @@ typedef struct Taps {
 
 static Taps taps_of(const ResizeGradient *work, int axis, int64_t index)
 {
-    const double last = (double)(work->image_size[axis] - 1), place = (double)index * work->scale[axis];
+    const double last = (double)(work->image_size[axis] - 1);
+    const double place = (double)((float)index * work->scale[axis]); /* a product of floats: 3 times 5 / 6 is 2.5 */
     if (work->kind != RESIZE_BILINEAR) {
         const double nearest = work->kind == RESIZE_NEAREST ? floor(place) : rounded(place);
         const int64_t at = (int64_t)clamped(nearest, last);

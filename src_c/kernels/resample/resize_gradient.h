@@ -15,7 +15,7 @@ typedef struct ResizeGradient {
     ResizeKind kind;
     bool planar;
     int64_t batch, channels, slopes_size[2], image_size[2]; /* height, width */
-    double scale[2];
+    float scale[2];
 } ResizeGradient;
 KernelStatus us_resize_gradient(const ResizeGradient *work);
 
