@@ -127,6 +127,13 @@ def test_slices():
         np.testing.assert_array_equal(results("StridedSlice", [x, *ends], [like(*expected.shape)], {"begin_mask": 0})[0], expected)
 
 
+@pytest.mark.parametrize("dtype", ("float16", "int64", "bool"))
+@pytest.mark.parametrize("shape", ((), (0, 3), (5, 7)))
+def test_identity(shape, dtype):
+    x = drawn(*shape).astype(dtype)
+    np.testing.assert_array_equal(results("Identity", [x], [np.zeros_like(x)])[0], x)
+
+
 def test_as_strided():
     x = drawn(12)
     found = results("AsStrided", [x, constant(3, 2), constant(4, 0), constant(3)], [like(3, 2)])[0]
@@ -584,12 +591,17 @@ def test_gru(backwards, steps, batch, inputs, cells):
     found = results("DynamicGRUV2", [x, *parameters, None, h], made, attributes)
     for one, wanted in zip(found, gru(x, *parameters, h[0], backwards)):
         close(one, wanted)
+    for one, wanted in zip(results("DynamicGRUV2", [x, *parameters, None, h[0]], made, attributes), found):  # as the adapter has it
+        np.testing.assert_array_equal(one, wanted)
     nothing = [0 * one for one in parameters[2:]]
     for one, wanted in zip(results("DynamicGRUV2", [x, *parameters[:2]], made, attributes), gru(x, *parameters[:2], *nothing, 0 * h[0], backwards)):
         close(one, wanted)
     slopes, absent = [drawn(steps, batch, cells), drawn(1, batch, cells)], np.zeros((), np.float32)
     given = [x, *parameters[:2], found[0], h, found[1], *slopes, *found[2:], absent, absent]
     by = results("DynamicGRUV2Grad", given, [*parameters, x, h], attributes)
+    flat = [*given[:4], h[0], *given[5:7], slopes[1][0], *given[8:]]
+    for one, wanted in zip(results("DynamicGRUV2Grad", flat, [*parameters, x, h[0]], attributes), by):
+        np.testing.assert_array_equal(one, wanted.reshape(one.shape))
 
     def loss(x, w, u, b, d, h):
         run = gru(x, w, u, b, d, h[0], backwards)

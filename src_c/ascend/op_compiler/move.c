@@ -59,6 +59,14 @@ void named_as_strided(Named *named)
     copy_view(named, &from, offset);
 }
 
+void named_identity(Named *named)
+{
+    named_require_counts(named, 1, 1, 1);
+    named_require_input(named, 0, -1);
+    named_require_shape(named, false, 0, named->inputs[0].dtype, named->inputs[0].rank, named->inputs[0].shape);
+    copy_view(named, &named->inputs[0], 0);
+}
+
 /* Target, its size, strides and offset, source, its ones. The result is the target. */
 void named_view_copy(Named *named)
 {

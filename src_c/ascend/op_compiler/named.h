@@ -79,7 +79,7 @@ void named_run(Named *named, Kernel *kernel, const NamedViews *views, const void
 /* ---- operators, by families ---- */
 
 /* move.c */
-NamedOperator named_as_strided, named_broadcast_to, named_cast, named_confusion_transpose, named_fill,
+NamedOperator named_as_strided, named_broadcast_to, named_cast, named_confusion_transpose, named_fill, named_identity,
     named_masked_fill_range, named_no_overflow, named_one_hot, named_one_hot_d, named_pad, named_slice,
     named_strided_slice, named_transpose, named_view_copy;
 /* formula.c */

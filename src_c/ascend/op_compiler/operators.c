@@ -117,6 +117,7 @@ static const NamedEntry FUNCTIONS[] = {
     {.type = "GIoUGrad", .plan = named_giou_grad},
     BINARY("Greater", aclnnGtTensor),
     BINARY("GreaterEqual", aclnnGeTensor),
+    {.type = "Identity", .plan = named_identity},
     {.type = "Iou", .plan = named_iou},
     {.type = "LayerNormV3", .plan = named_layer_norm},
     BINARY("Less", aclnnLtTensor),

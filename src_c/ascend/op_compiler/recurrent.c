@@ -319,6 +319,7 @@ void named_dynamic_gru_v2(Named *named)
     enum { OUT_Y, OUT_H, OUT_Z, OUT_R, OUT_N, OUT_HN, OUTPUTS };
     named_require_counts(named, B_INPUT, INPUTS, OUTPUTS);
     require_forward_attributes(named);
+    complete_operands(named, H, OUT_Y);
     const Gru gru = require_gru(named);
     if (named->call.status != 0) {
         return;
@@ -383,6 +384,7 @@ static void require_gru_slopes(Named *named, const Gru *gru)
 void named_dynamic_gru_v2_grad(Named *named)
 {
     named_require_counts(named, GRU_INPUTS, NAMED_LIMIT, GRU_OUTPUTS);
+    complete_operands(named, GRU_Y, GRU_DX);
     const Gru gru = require_gru(named);
     require_gru_slopes(named, &gru);
     if (named->call.status != 0) {

@@ -210,6 +210,7 @@ LEGAL = {
     "DropOutDoMask": ([X, BITS, STAYS], [Y], {}),
     "DynamicGRUV2": ([TWO, *GRU], [GATES] * 6, {"gate_order": "rzh"}),
     "DynamicGRUV2Grad": ([TWO, *GRU[:2], GATES, STATE, GATES, GATES, STATE, *[GATES] * 4], [*GRU, TWO, STATE], {"gate_order": "rzh"}),
+    "Identity": ([X], [Y], {}),
     "MaskedFillRange": ([X, *[numpy.array([[0, 1]], "int32")] * 2, X[0, :1]], [Y], {}),
     "ReduceSum": ([X, constant(0)], [Y[0]], {}),
     "SortV2": ([X], [Y], {}),
