@@ -103,6 +103,11 @@ def test_an_object_file_with_a_cpp_declaration(tmp_path):
     ("maca", "mcFuncGetAttributes", "missing"),
     ("maca", "mcdnnCreateTensorDescripter", "unknown"),
     ("maca", "mcblasSgemm", "emulated"),
+    ("maca", "mcfftPlan1d", "missing"),
+    ("maca", "mcblasXtCreate", "missing"),
+    ("maca", "mcdnnBackendExecute", "missing"),
+    ("maca", "mcdnnMultiHeadAttnForward", "missing"),
+    ("maca", "mcblasXgemm", "unknown"),
 ])  # fmt: skip
 def test_names_of_the_stacks(tmp_path, stack, name, status):
     file = program(tmp_path, "object.o", f"void {name}(void); void use(void) {{ {name}(); }}\n", ["-c"])

@@ -91,6 +91,9 @@ def judge_symbol(name: str, stacks: set[str]) -> Finding | None:
         return _missing(names.known()[name])
     if name in names.common() and names.common()[name].stack in stacks:
         return _missing(names.common()[name])
+    if family := names.family_of(name):
+        stack, part = family
+        return Finding(name, stack, MISSING, f"the vendor has it: {part}")
     if stack := names.stack_by_pattern(name):
         return _unknown(name, stack)
     mangled = CPP_NAME.match(name)

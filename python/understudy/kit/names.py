@@ -88,6 +88,17 @@ def other_libraries() -> dict[str, str]:
 
 
 @functools.cache
+def _families() -> dict[str, tuple[str, str]]:
+    return {begin: (stack, text) for stack in STACKS for begin, text in _content(stack).get("families", {}).items()}
+
+
+def family_of(name: str) -> tuple[str, str] | None:
+    """Of a function of a part that is not emulated at all: the stack, and what the part is."""
+    return next((family for begin, family in _families().items()
+                 if name.startswith(begin) and name[len(begin):][:1].isupper()), None)  # fmt: skip
+
+
+@functools.cache
 def namespaces() -> dict[str, str]:
     """C++ namespaces of the stacks, and what they are."""
     return {name: text for stack in STACKS for name, text in _content(stack).get("namespaces", {}).items()}

@@ -19,7 +19,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 # Folders and files of headers that only the vendors have.
 VENDOR_HEADER = {
     "ascend": re.compile(r"(acl|aclnn|aclnnop|hccl|experiment|opdev)/.*|aclnn_\w+\.h|acl_\w+\.h"),
-    "maca": re.compile(r"(mcr|mcdnn|mcblas|mcfft|mcrand|mcsparse|mcsolver|mccl)/.*|mc(dnn|blas|_runtime)\w*\.h"),
+    "maca": re.compile(r"(mcr|mcdnn|mcblas|mcfft|mcrand|mcsparse|mcsolver|mccl)/.*|mc(dnn|blas|rtc|_runtime)\w*\.h"),
     "ftdsp": re.compile(r"hthread\w*\.h|hthread/.*"),
 }
 
