@@ -139,7 +139,7 @@ def test_fused_sgd(kind, layout, with_buffers, scale):
         given = [[tensor(one, kind, layout) for one in values] for values in lists]
         found = call("FusedSgd", paramsRef=given[0], gradsRef=given[1],
                      momentumBufferListOptionalRef=given[2] if with_buffers else None,
-                     gradScaleOptional=tensor([scale]) if scale else None, weightDecay=decay, momentum=moment, lr=rate,
+                     gradScaleOptional=tensor([scale] if with_buffers else scale) if scale else None, weightDecay=decay, momentum=moment, lr=rate,
                      dampening=dampening, nesterov=nesterov, maximize=maximize, isFirstStep=first)  # fmt: skip
         for actual, exact in zip(found, expected):
             for one, other in in_step(actual, exact):
