@@ -49,6 +49,22 @@ add()
     assert not found
 
 
+def test_what_is_updated_is_an_input_and_an_output(tmp_path):
+    run(tmp_path, f"""
+ok(lib.aclInit(CONFIGURATION))
+ok(dumps.aclopStartDumpArgs(1, {str(tmp_path / "a").encode()!r}))
+call("InplaceAdd", selfRef=tensor(values), other=tensor(10 * values), alpha=1)
+ok(dumps.aclopStopDumpArgs(1)); ok(lib.aclFinalize())
+""", {**DATA, "dump_mode": "all"})
+    found = {file.name: numpy.load(file) for file in (tmp_path / "0").iterdir()}
+    for name, expected in (("input.0", VALUES), ("input.1", 10 * VALUES), ("output.0", 11 * VALUES)):
+        assert (found.pop(f"aclnnInplaceAdd.0.{name}.npy") == expected).all()
+    assert not found
+    written = json.loads((tmp_path / "a" / "aclnnInplaceAdd.0.json").read_text())
+    assert [(t["name"], t["kind"]) for t in written["tensors"]] == [
+        ("selfRef", "input"), ("other", "input"), ("selfRef", "output")]  # fmt: skip
+
+
 def test_a_callback_gets_the_data_instead(tmp_path):
     out = run(tmp_path, """
 ok(lib.aclInit(ffi.NULL)); ok(lib.aclmdlInitDump()); ok(lib.aclmdlSetDump(CONFIGURATION))

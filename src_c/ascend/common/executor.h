@@ -28,6 +28,12 @@ typedef struct Operand {
     View view; /* absent when the program gave NULL; last, because axes that no operator has are not even zeroed */
 } Operand;
 
+/* Where its parameter stands among those of a kind; -1: it is none of these. What is updated in place has both. */
+static inline int32_t operand_number(const Operand *operand, bool outputs)
+{
+    return outputs ? operand->output_number : operand->input_number;
+}
+
 typedef struct ExecutorMemory ExecutorMemory;
 
 enum { ROOM_LIMIT = 2 };

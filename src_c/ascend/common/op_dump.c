@@ -175,7 +175,7 @@ __attribute__((noinline)) static void dump_tensors(DumpState *state, const Execu
     bool wanted = begin_job(state, plan, stream->context->device, outputs ? DUMP_OUTPUTS : DUMP_INPUTS, &job);
     int32_t index = 0;
     for (const Operand *operand = plan->operands; wanted && operand != NULL; operand = operand->next) {
-        bool of_kind = operand->output == outputs;
+        bool of_kind = operand_number(operand, outputs) >= 0;
         if (of_kind && job.count < TENSOR_LIMIT && !us_view_is_absent(&operand->view) &&
             numpy_type(operand->view.dtype) != NULL && operand->view.data != NULL) {
             views[job.count] = &operand->view;
@@ -206,16 +206,25 @@ void op_dump_tensors(const Executor *plan, Stream *stream, bool outputs)
 
 /* ---- types and shapes ---- */
 
-static void describe(const Executor *plan, FILE *text)
+static void describe_tensors(const Executor *plan, bool outputs, const char **separator, FILE *text)
 {
-    fprintf(text, "{\"operator\": \"%s\", \"tensors\": [", plan->function);
     for (const Operand *operand = plan->operands; operand != NULL; operand = operand->next) {
         char shape[SHAPE_TEXT_SIZE];
-        fprintf(text, "%s\n  {\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"%s\", \"format\": %d, \"shape\": %s}",
-                operand == plan->operands ? "" : ",", operand->name, operand->output ? "output" : "input",
-                acl_dtype_name(operand->dtype), (int)operand->format,
-                us_shape_text(operand->view.rank, operand->view.shape, shape, sizeof shape));
+        if (operand_number(operand, outputs) >= 0) {
+            fprintf(text, "%s\n  {\"name\": \"%s\", \"kind\": \"%s\", \"type\": \"%s\", \"format\": %d, \"shape\": %s}", *separator,
+                    operand->name, outputs ? "output" : "input", acl_dtype_name(operand->dtype), (int)operand->format,
+                    us_shape_text(operand->view.rank, operand->view.shape, shape, sizeof shape));
+            *separator = ",";
+        }
     }
+}
+
+static void describe(const Executor *plan, FILE *text)
+{
+    const char *separator = "";
+    fprintf(text, "{\"operator\": \"%s\", \"tensors\": [", plan->function);
+    describe_tensors(plan, false, &separator, text);
+    describe_tensors(plan, true, &separator, text);
     fputs("\n]}\n", text);
 }
 

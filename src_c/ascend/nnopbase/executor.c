@@ -45,12 +45,6 @@ aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor)
 
 typedef enum Kind { INPUTS, OUTPUTS, BOTH } Kind;
 
-/* Position of the operand's parameter among the inputs or the outputs; what is updated has both. -1: it is none of these. */
-static int32_t number_of(const Operand *operand, bool outputs)
-{
-    return outputs ? operand->output_number : operand->input_number;
-}
-
 /* Input or output number `index`, counted among its own kind; BOTH counts all inputs, then all outputs. Tensors of lists
  * count one by one. */
 static Operand *find_operand(const Executor *executor, Kind kind, size_t index)
@@ -62,7 +56,7 @@ static Operand *find_operand(const Executor *executor, Kind kind, size_t index)
             continue;
         }
         for (Operand *operand = executor->operands; operand != NULL; operand = operand->next) {
-            if (number_of(operand, outputs) >= 0 && seen++ == index) {
+            if (operand_number(operand, outputs) >= 0 && seen++ == index) {
                 return operand;
             }
         }
@@ -77,7 +71,7 @@ static Operand *find_item(const Executor *executor, Kind kind, size_t index, siz
     const bool outputs = kind == OUTPUTS || (kind == BOTH && index >= inputs);
     const size_t number = kind == BOTH && outputs ? index - inputs : index;
     for (Operand *operand = executor->operands; operand != NULL; operand = operand->next) {
-        const int32_t own = number_of(operand, outputs), place = operand->item;
+        const int32_t own = operand_number(operand, outputs), place = operand->item;
         if (own >= 0 && (size_t)own == number && place >= 0 && (size_t)place == item) {
             return operand;
         }
