@@ -121,7 +121,7 @@ static bool take_back(Communicator *communicator)
     Room *announced_in = __atomic_exchange_n(&communicator->announced_in, NULL, __ATOMIC_ACQ_REL);
     us_meeting_close(meeting);
     if (announced_in != NULL) {
-        us_room_withdraw(announced_in, hccl_number_of(communicator->name, strlen(communicator->name)));
+        us_room_withdraw(announced_in, communicator->announced_as);
     }
     return meeting != NULL || announced_in != NULL;
 }
@@ -369,20 +369,26 @@ static void require_part(Call *call, const Communicator *whole, uint32_t ranks, 
                "subCommRankId is %u: it must be the place of rank %d in rankIds", (unsigned)rank, (int)whole->room->rank);
 }
 
-static void join_part(Call *call, Room *whole, Communicator *as, uint32_t ranks, uint32_t rank,
+/* Parts that share no rank may have one name: those of rows of a mesh do in many programs. */
+static uint64_t number_of_part(const Communicator *as, uint32_t ranks, const uint32_t *ids)
+{
+    return hccl_number_of(as->name, strlen(as->name)) ^ (hccl_number_of((const char *)ids, ranks * sizeof *ids) << 2);
+}
+
+static void join_part(Call *call, Room *whole, Communicator *as, uint32_t ranks, const uint32_t *ids, uint32_t rank,
                       const HcclCommConfig *config, HcclComm *comm)
 {
     uint64_t key = 0;
     HcclComm made = NULL;
-    const uint64_t number = hccl_number_of(as->name, strlen(as->name));
+    as->announced_as = number_of_part(as, ranks, ids);
     as->found = rank != 0;
     if (rank == 0) {
         open_room(call, &key);
-        as->announced_in = call->status == 0 && us_room_announce(whole, number, key) ? whole : NULL;
+        as->announced_in = call->status == 0 && us_room_announce(whole, as->announced_as, key) ? whole : NULL;
         us_require(call, as->announced_in != NULL, "subComm", "resources", HCCL_E_MEMORY,
                    "too many communicators are being made of comm at once");
     } else {
-        us_require(call, us_room_look_up(whole, number, connect_nanoseconds(), &key), "ranks", "late", HCCL_E_TIMEOUT,
+        us_require(call, us_room_look_up(whole, as->announced_as, connect_nanoseconds(), &key), "ranks", "late", HCCL_E_TIMEOUT,
                    "rank 0 of %s has not made it", as->name);
     }
     join(call, key, as, (int32_t)ranks, (int32_t)rank, config, &made);
@@ -416,7 +422,7 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
             const size_t length = strnlen(whole->name, sizeof as.name / 2);
             snprintf(as.name, sizeof as.name, "%.*s_sub_%llu", (int)length, whole->name, (unsigned long long)subCommId);
         }
-        join_part(&call, whole->room, &as, rankNum, subCommRankId, config, subComm);
+        join_part(&call, whole->room, &as, rankNum, rankIds, subCommRankId, config, subComm);
     }
     return (HcclResult)us_call_end(&call);
 }

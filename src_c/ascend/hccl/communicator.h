@@ -17,6 +17,7 @@ typedef struct Communicator {
     bool found; /* the room, since another rank tells how, in one of these two ways */
     Meeting *meeting;   /* until all ranks have joined: where this rank tells those of a rank table; or NULL */
     Room *announced_in; /* so long too: where this rank tells the others that are a part of that communicator; or NULL */
+    uint64_t announced_as;
     char name[COMM_NAME_MAX_LENGTH];
 } Communicator;
 
