@@ -228,22 +228,28 @@ bool us_room_announce(Room *room, uint64_t name, uint64_t key)
     return false;
 }
 
-bool us_room_look_up(Room *room, uint64_t name, int64_t nanoseconds, uint64_t *key)
+bool us_room_look_up(Room *room, uint64_t name, int32_t maker, int64_t nanoseconds, uint64_t *key, bool *late, Explanation *why)
 {
     const uint64_t start = us_now();
     SignalWords *bell = us_room_bell(room, room->rank);
-    for (;;) {
+    for (*late = false; !*late;) {
         const uint32_t changes = atomic_load(&bell->changes);
-        Announcement *found = find(room, name);
+        const bool lost = us_room_has_lost(room, maker, true, why); /* what it has announced before counts */
+        const Announcement *found = find(room, name);
         if (found != NULL) {
             *key = atomic_load(&found->key);
             return true;
         }
-        if ((int64_t)(us_now() - start) >= nanoseconds || us_room_has_failed(room, NULL)) {
+        if (lost || us_room_has_failed(room, why)) {
             return false;
         }
-        us_signal_wait(bell, changes, LOOK_AGAIN);
+        *late = (int64_t)(us_now() - start) >= nanoseconds;
+        if (!*late) {
+            us_signal_wait(bell, changes, LOOK_AGAIN);
+        }
     }
+    us_explain(why, "rank %d has not made it", (int)maker);
+    return false;
 }
 
 void us_room_withdraw(Room *room, uint64_t name)

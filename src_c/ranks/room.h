@@ -74,9 +74,10 @@ void us_room_leave(Room *room);
 void us_room_hold(Room *room);
 void us_room_let_go(Room *room);
 
-/* Lets the ranks of this room find another one: the first of them puts its key under a name, the others wait for it. */
+/* Lets the ranks of this room find another one: the first of them, `maker`, puts its key under a name, the others wait for it.
+ * Not found: it took longer (`*late`), or the maker has ended. */
 bool us_room_announce(Room *room, uint64_t name, uint64_t key); /* false: too many wait at once */
-bool us_room_look_up(Room *room, uint64_t name, int64_t nanoseconds, uint64_t *key);
+bool us_room_look_up(Room *room, uint64_t name, int32_t maker, int64_t nanoseconds, uint64_t *key, bool *late, Explanation *why);
 void us_room_withdraw(Room *room, uint64_t name);
 
 /* What an operation of this rank waits for. A bell rings when another rank has moved bytes, left or failed. */

@@ -375,6 +375,16 @@ static uint64_t number_of_part(const Communicator *as, uint32_t ranks, const uin
     return hccl_number_of(as->name, strlen(as->name)) ^ (hccl_number_of((const char *)ids, ranks * sizeof *ids) << 2);
 }
 
+static void look_up(Call *call, Room *whole, const Communicator *as, int32_t maker, uint64_t *key)
+{
+    Explanation why;
+    bool late = false;
+    const bool found = call->status == 0 &&
+                       us_room_look_up(whole, as->announced_as, maker, connect_nanoseconds(), key, &late, &why);
+    us_require(call, found || !late, "ranks", "late", HCCL_E_TIMEOUT, "%s: %s", as->name, why.text);
+    us_require(call, found, "ranks", "lost", HCCL_E_TCP_CONNECT, "%s: %s", as->name, why.text);
+}
+
 static void join_part(Call *call, Room *whole, Communicator *as, uint32_t ranks, const uint32_t *ids, uint32_t rank,
                       const HcclCommConfig *config, HcclComm *comm)
 {
@@ -388,8 +398,7 @@ static void join_part(Call *call, Room *whole, Communicator *as, uint32_t ranks,
         us_require(call, as->announced_in != NULL, "subComm", "resources", HCCL_E_MEMORY,
                    "too many communicators are being made of comm at once");
     } else {
-        us_require(call, us_room_look_up(whole, as->announced_as, connect_nanoseconds(), &key), "ranks", "late", HCCL_E_TIMEOUT,
-                   "rank 0 of %s has not made it", as->name);
+        look_up(call, whole, as, (int32_t)ids[0], &key);
     }
     join(call, key, as, (int32_t)ranks, (int32_t)rank, config, &made);
     if (call->status == 0) {

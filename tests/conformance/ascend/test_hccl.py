@@ -465,6 +465,18 @@ def divide(ranks: int = 1, ids=(0,), rank: int = 0, config=None, **null) -> Resu
     return out.result(status)
 
 
+def divide_after_one_has_left() -> Result:
+    """The rank that would tell the other one of their part."""
+    out = Out("HcclComm")
+    first, second = communicators(2)
+    ok(lib.HcclCommDestroy(first))
+    with device(1):
+        ids = ffi.new("uint32_t[]", [0, 1])
+        status = lib.HcclCreateSubCommConfig(ffi.new("HcclComm *", second), 2, ids, 3, 1, configured(), out.cell)
+        ok(lib.HcclCommDestroy(second))
+    return out.result(status)
+
+
 def divide_a_part() -> Result:
     out, part = Out("HcclComm"), ffi.new("HcclComm *")
     ids = ffi.new("uint32_t[]", [0])
@@ -588,6 +600,7 @@ COMMUNICATORS = [
     refusal(f"{DIVIDED}/rankNum/range", divide, ranks=2, ids=(0, 1)),
     refusal(f"{DIVIDED}/rankIds/order", divide, ids=(1,)),
     refusal(f"{DIVIDED}/subCommRankId/own", divide, rank=1),
+    case(f"{DIVIDED}/ranks/lost", divide_after_one_has_left, lambda: divide().status, env=ALONE),
     *(refusal(f"{name}/comm/null", ask, {"function": name}, function=name, comm=lambda: ffi.NULL) for name in QUESTIONS),
     *(refusal(f"{name}/comm/dead", ask, {"function": name}, function=name, comm=dead_communicator) for name in QUESTIONS),
     *(refusal(f"{name}/{answer}/null", ask, {"function": name}, function=name, null=True)
