@@ -720,6 +720,18 @@ def test_quantize_by_steps(kind, layout):
     assert call("Quantize", x=tensor([0.5, 1.5, -2.5, np.inf, -np.inf, np.nan]), **held).tolist() == [0, 2, -2, 127, -128, 0]
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (6,), (2, 3)])
+def test_one_step_has_no_axis(shape):
+    """PyTorch's adapter passes axis 1 for every tensor of one scale."""
+    x = drawn(shape, 32)
+    for axis in (1, 7, -9):
+        for count in (1, None):
+            zeros = None if count is None else tensor([3], "I32")
+            own = call("Quantize", x=tensor(x), scales=tensor([0.25]), zeroPoints=zeros, dtype="I8", axis=axis,
+                       out=empty(shape, "I8"))  # fmt: skip
+            np.testing.assert_array_equal(own, clipped(np.rint(4 * x) + (3 if count else 0)))
+
+
 @pytest.mark.parametrize("kind, layout",
                          [("F16", "row-major"), ("F16", "reversed"), ("BF16", "row-major"),
                           ("BF16", "gaps")])  # fmt: skip
