@@ -51,18 +51,49 @@ def test_quantize(mode):
 
 def test_dequantize():
     x = np.random.default_rng(1).integers(-128, 128, (4, 6, 33))
-    for kind, of_scale, layout in [("F16", (33,), "row-major"), ("BF16", (6,), "gaps"), ("F16", (1, 6, 1), "reversed"),
-                                   ("BF16", (1,), "gaps")]:  # fmt: skip
-        count = int(np.prod(of_scale))
-        scale, offset = 2.0 ** (np.arange(count) % 3 - 2).reshape(of_scale), (np.arange(count) % 9 - 4.0).reshape(of_scale)
-        along = lambda v: v.reshape(6, 1) if of_scale == (6,) else v
+    for kind, count, layout in [("F16", 33, "row-major"), ("BF16", 33, "gaps"), ("F16", 33, "reversed"), ("BF16", 1, "gaps")]:
+        scale, offset = 2.0 ** (np.arange(count) % 3 - 2), np.arange(count) % 9 - 4.0
         for twice in (False, True):
             for given in (offset, None):
-                expected = rounded((x + (0 if given is None else along(offset))) * along(scale) ** (2 if twice else 1), kind)
+                expected = rounded((x + (0 if given is None else offset)) * scale ** (2 if twice else 1), kind)
                 own = call("AscendAntiQuant", x=tensor(x, "I8", layout), scale=tensor(scale), sqrtMode=twice,
                            offset=None if given is None else tensor(offset), dstType={"F16": 1, "BF16": 27}[kind],
                            y=empty(x.shape, kind, layout))  # fmt: skip
                 np.testing.assert_array_equal(own, expected)
+
+
+@pytest.mark.parametrize("shape, of_scale", [((4, 6, 33), (6,)), ((4, 6, 33), (1, 1, 33)), ((4, 6, 33), (1, 6, 1)),
+                                             ((4, 6, 33), (1, 1, 1)), ((4, 6, 33), ()), ((), (3,))])  # fmt: skip
+def test_dequantize_by_vectors_only(shape, of_scale):
+    """On these products: one number, or those of the last dimension."""
+    x, y = tensor(np.zeros(shape), "I8"), empty(shape, "F16")
+    refused = refusal("AscendAntiQuant", x, tensor(np.ones(of_scale)), None, 1, False, y)
+    assert refused == (161002, "aclnnAscendAntiQuant/scale/shape")
+
+
+@pytest.mark.parametrize("of_x", ["F16", "BF16"])
+@pytest.mark.parametrize("name", ["AscendQuant", "AscendQuantV3"])
+def test_scales_have_the_type_of_halves(name, of_x):
+    axis = [-1] if name == "AscendQuantV3" else []
+    x, y = tensor(np.ones((2, 4)), of_x), empty((2, 4), "I8")
+    refused = refusal(name, x, tensor(np.ones(4)), None, False, b"round", 2, *axis, y)
+    assert refused == (161002, f"aclnn{name}/scale/same-dtype")
+
+
+@pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 6), (2, 3, 1)])
+def test_scales_of_rows_have_their_shape(shape):
+    """As many numbers are not enough."""
+    x, y = tensor(np.ones((2, 3, 16)), "F16"), empty((2, 3, 16), "I8")
+    refused = lambda name, *given: refusal(name, x, *given)
+    assert refused("DynamicQuant", None, y, empty(shape)) == (161002, "aclnnDynamicQuant/scaleOut/shape")
+    for offset in (None, empty(shape)):
+        of_rows = refused("DynamicQuantV2", None, None, 2, y, empty(shape), offset)
+        assert of_rows == (161002, "aclnnDynamicQuantV2/scaleOut/shape")
+    of_rows = refused("DynamicQuantV2", None, None, 2, y, empty((2, 3)), empty(shape))
+    assert of_rows == (161002, "aclnnDynamicQuantV2/offsetOut/same-shape")
+    groups = tensor(np.ones(1)), None, tensor([6], "I32")
+    gated = refused("SwiGluQuant", *groups, True, b"dynamic", empty((2, 3, 8), "I8"), empty(shape))
+    assert gated == (161002, "aclnnSwiGluQuant/scaleOut/shape")
 
 
 PACKED = {"I4": 29, "I32": 3}
@@ -91,10 +122,9 @@ def test_quantize_to_four_bits(kind):
 
 @pytest.mark.parametrize("kind", list(PACKED))
 def test_dequantize_from_four_bits(kind):
-    for shape, of_scale in [((3, 5, 72), (72,)), ((1104,), (1104,)), ((7, 344), (7, 1)), ((8,), (1,))]:
+    for shape, count in [((3, 5, 72), 72), ((1104,), 1104), ((7, 344), 344), ((8,), 1)]:
         x = np.random.default_rng(3).integers(-8, 8, shape)
-        count = int(np.prod(of_scale))
-        scale, offset = 2.0 ** (np.arange(count) % 3 - 2).reshape(of_scale), (np.arange(count) % 9 - 4.0).reshape(of_scale)
+        scale, offset = 2.0 ** (np.arange(count) % 3 - 2), np.arange(count) % 9 - 4.0
         own = call("AscendAntiQuant", x=packed(x, kind), scale=tensor(scale), offset=tensor(offset), dstType=1,
                    sqrtMode=False, y=empty(shape, "F16", "reversed"))  # fmt: skip
         np.testing.assert_array_equal(own, rounded((x + offset) * scale, "F16"))
