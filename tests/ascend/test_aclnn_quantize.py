@@ -2,6 +2,7 @@
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -723,6 +724,25 @@ def test_dequantize_sums(of_bias):
 def test_from_numpy():
     x, scale = np.float32([[1.5, -2.5, 300], [0, 1, 2]]), np.ones(3, np.float32)
     np.testing.assert_array_equal(ascend.ops.ascend_quant(x, scale, False, "round", 2), np.int8([[2, -2, 127], [0, 1, 2]]))
+
+
+def test_from_numpy_the_type_that_is_named():
+    """Eight integers of 4 bits in an int32, lowest first."""
+    x, one = np.float32([[1, -2, 3, 0, 7, -8, 0, 1]] * 2), np.ones(1, np.float32)
+    packed_rows = np.full((2, 1), 0x108703E1, np.int32)
+    ends = np.array([2], np.int32)
+    for found in (ascend.ops.ascend_quant(x, one, False, "round", 3), ascend.ops.ascend_quant_v3(x, one, False, "round", 3, -1),
+                  ascend.ops.group_quant(x, np.ones((1, 8), np.float32), ends, 3)):  # fmt: skip
+        np.testing.assert_array_equal(found, packed_rows, strict=True)
+    levels, scales, _ = ascend.ops.dynamic_quant_v2(np.float16([[7, -7, 0, 0, 1, 0, 0, 0]]), 3)
+    assert levels.dtype == np.int32 and levels.shape == (1, 1) and scales.dtype == np.float32
+    whole = np.int8([[1, -3]])
+    for kind, code in ((np.float16, 1), (ml_dtypes.bfloat16, 27)):
+        for of_scale in (np.float32, ml_dtypes.bfloat16):
+            found = ascend.ops.ascend_anti_quant(whole, np.ones(1, of_scale), code, False)
+            np.testing.assert_array_equal(found, whole.astype(kind), strict=True)
+    halved = ascend.ops.dequant_bias(np.int32([[2, 4]]), np.ones(2, ml_dtypes.bfloat16), 27)
+    assert halved.dtype == ml_dtypes.bfloat16 and halved.astype(np.float32).tolist() == [[2, 4]]
 
 
 # ---- levels and signs -----------------------------------------------------------------------------------------------------
