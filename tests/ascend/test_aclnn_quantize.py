@@ -2,6 +2,7 @@
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -51,18 +52,49 @@ def test_quantize(mode):
 
 def test_dequantize():
     x = np.random.default_rng(1).integers(-128, 128, (4, 6, 33))
-    for kind, of_scale, layout in [("F16", (33,), "row-major"), ("BF16", (6,), "gaps"), ("F16", (1, 6, 1), "reversed"),
-                                   ("BF16", (1,), "gaps")]:  # fmt: skip
-        count = int(np.prod(of_scale))
-        scale, offset = 2.0 ** (np.arange(count) % 3 - 2).reshape(of_scale), (np.arange(count) % 9 - 4.0).reshape(of_scale)
-        along = lambda v: v.reshape(6, 1) if of_scale == (6,) else v
+    for kind, count, layout in [("F16", 33, "row-major"), ("BF16", 33, "gaps"), ("F16", 33, "reversed"), ("BF16", 1, "gaps")]:
+        scale, offset = 2.0 ** (np.arange(count) % 3 - 2), np.arange(count) % 9 - 4.0
         for twice in (False, True):
             for given in (offset, None):
-                expected = rounded((x + (0 if given is None else along(offset))) * along(scale) ** (2 if twice else 1), kind)
+                expected = rounded((x + (0 if given is None else offset)) * scale ** (2 if twice else 1), kind)
                 own = call("AscendAntiQuant", x=tensor(x, "I8", layout), scale=tensor(scale), sqrtMode=twice,
                            offset=None if given is None else tensor(offset), dstType={"F16": 1, "BF16": 27}[kind],
                            y=empty(x.shape, kind, layout))  # fmt: skip
                 np.testing.assert_array_equal(own, expected)
+
+
+@pytest.mark.parametrize("shape, of_scale", [((4, 6, 33), (6,)), ((4, 6, 33), (1, 1, 33)), ((4, 6, 33), (1, 6, 1)),
+                                             ((4, 6, 33), (1, 1, 1)), ((4, 6, 33), ()), ((), (3,))])  # fmt: skip
+def test_dequantize_by_vectors_only(shape, of_scale):
+    """On these products: one number, or those of the last dimension."""
+    x, y = tensor(np.zeros(shape), "I8"), empty(shape, "F16")
+    refused = refusal("AscendAntiQuant", x, tensor(np.ones(of_scale)), None, 1, False, y)
+    assert refused == (161002, "aclnnAscendAntiQuant/scale/shape")
+
+
+@pytest.mark.parametrize("of_x", ["F16", "BF16"])
+@pytest.mark.parametrize("name", ["AscendQuant", "AscendQuantV3"])
+def test_scales_have_the_type_of_halves(name, of_x):
+    axis = [-1] if name == "AscendQuantV3" else []
+    x, y = tensor(np.ones((2, 4)), of_x), empty((2, 4), "I8")
+    refused = refusal(name, x, tensor(np.ones(4)), None, False, b"round", 2, *axis, y)
+    assert refused == (161002, f"aclnn{name}/scale/same-dtype")
+
+
+@pytest.mark.parametrize("shape", [(6,), (3, 2), (1, 6), (2, 3, 1)])
+def test_scales_of_rows_have_their_shape(shape):
+    """As many numbers are not enough."""
+    x, y = tensor(np.ones((2, 3, 16)), "F16"), empty((2, 3, 16), "I8")
+    refused = lambda name, *given: refusal(name, x, *given)
+    assert refused("DynamicQuant", None, y, empty(shape)) == (161002, "aclnnDynamicQuant/scaleOut/shape")
+    for offset in (None, empty(shape)):
+        of_rows = refused("DynamicQuantV2", None, None, 2, y, empty(shape), offset)
+        assert of_rows == (161002, "aclnnDynamicQuantV2/scaleOut/shape")
+    of_rows = refused("DynamicQuantV2", None, None, 2, y, empty((2, 3)), empty(shape))
+    assert of_rows == (161002, "aclnnDynamicQuantV2/offsetOut/same-shape")
+    groups = tensor(np.ones(1)), None, tensor([6], "I32")
+    gated = refused("SwiGluQuant", *groups, True, b"dynamic", empty((2, 3, 8), "I8"), empty(shape))
+    assert gated == (161002, "aclnnSwiGluQuant/scaleOut/shape")
 
 
 PACKED = {"I4": 29, "I32": 3}
@@ -91,10 +123,9 @@ def test_quantize_to_four_bits(kind):
 
 @pytest.mark.parametrize("kind", list(PACKED))
 def test_dequantize_from_four_bits(kind):
-    for shape, of_scale in [((3, 5, 72), (72,)), ((1104,), (1104,)), ((7, 344), (7, 1)), ((8,), (1,))]:
+    for shape, count in [((3, 5, 72), 72), ((1104,), 1104), ((7, 344), 344), ((8,), 1)]:
         x = np.random.default_rng(3).integers(-8, 8, shape)
-        count = int(np.prod(of_scale))
-        scale, offset = 2.0 ** (np.arange(count) % 3 - 2).reshape(of_scale), (np.arange(count) % 9 - 4.0).reshape(of_scale)
+        scale, offset = 2.0 ** (np.arange(count) % 3 - 2), np.arange(count) % 9 - 4.0
         own = call("AscendAntiQuant", x=packed(x, kind), scale=tensor(scale), offset=tensor(offset), dstType=1,
                    sqrtMode=False, y=empty(shape, "F16", "reversed"))  # fmt: skip
         np.testing.assert_array_equal(own, rounded((x + offset) * scale, "F16"))
@@ -695,6 +726,25 @@ def test_from_numpy():
     np.testing.assert_array_equal(ascend.ops.ascend_quant(x, scale, False, "round", 2), np.int8([[2, -2, 127], [0, 1, 2]]))
 
 
+def test_from_numpy_the_type_that_is_named():
+    """Eight integers of 4 bits in an int32, lowest first."""
+    x, one = np.float32([[1, -2, 3, 0, 7, -8, 0, 1]] * 2), np.ones(1, np.float32)
+    packed_rows = np.full((2, 1), 0x108703E1, np.int32)
+    ends = np.array([2], np.int32)
+    for found in (ascend.ops.ascend_quant(x, one, False, "round", 3), ascend.ops.ascend_quant_v3(x, one, False, "round", 3, -1),
+                  ascend.ops.group_quant(x, np.ones((1, 8), np.float32), ends, 3)):  # fmt: skip
+        np.testing.assert_array_equal(found, packed_rows, strict=True)
+    levels, scales, _ = ascend.ops.dynamic_quant_v2(np.float16([[7, -7, 0, 0, 1, 0, 0, 0]]), 3)
+    assert levels.dtype == np.int32 and levels.shape == (1, 1) and scales.dtype == np.float32
+    whole = np.int8([[1, -3]])
+    for kind, code in ((np.float16, 1), (ml_dtypes.bfloat16, 27)):
+        for of_scale in (np.float32, ml_dtypes.bfloat16):
+            found = ascend.ops.ascend_anti_quant(whole, np.ones(1, of_scale), code, False)
+            np.testing.assert_array_equal(found, whole.astype(kind), strict=True)
+    halved = ascend.ops.dequant_bias(np.int32([[2, 4]]), np.ones(2, ml_dtypes.bfloat16), 27)
+    assert halved.dtype == ml_dtypes.bfloat16 and halved.astype(np.float32).tolist() == [[2, 4]]
+
+
 # ---- levels and signs -----------------------------------------------------------------------------------------------------
 
 
@@ -718,6 +768,18 @@ def test_quantize_by_steps(kind, layout):
             np.testing.assert_array_equal(found, np.clip(level, low, high))
     held = {"scales": tensor([1.0]), "axis": 0, "dtype": "I8", "zeroPoints": None, "out": empty((6,), "I8")}
     assert call("Quantize", x=tensor([0.5, 1.5, -2.5, np.inf, -np.inf, np.nan]), **held).tolist() == [0, 2, -2, 127, -128, 0]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (6,), (2, 3)])
+def test_one_step_has_no_axis(shape):
+    """PyTorch's adapter passes axis 1 for every tensor of one scale."""
+    x = drawn(shape, 32)
+    for axis in (1, 7, -9):
+        for count in (1, None):
+            zeros = None if count is None else tensor([3], "I32")
+            own = call("Quantize", x=tensor(x), scales=tensor([0.25]), zeroPoints=zeros, dtype="I8", axis=axis,
+                       out=empty(shape, "I8"))  # fmt: skip
+            np.testing.assert_array_equal(own, clipped(np.rint(4 * x) + (3 if count else 0)))
 
 
 @pytest.mark.parametrize("kind, layout",

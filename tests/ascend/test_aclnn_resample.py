@@ -345,6 +345,24 @@ def test_slopes_of_nothing(name, axes, attributes):
     assert own.shape == shape
 
 
+FILTERED = {"alignCorners": False, "scalesH": 0.0, "scalesW": 0.0}
+
+
+@pytest.mark.parametrize("name, slopes, result, axes, attributes", [
+    ("UpsampleNearestExact1dBackward", "gradOutput", "out", 1, {"scales": 0.0}),
+    ("UpsampleNearestExact2dBackward", "gradOutput", "out", 2, {"scalesH": 0.0, "scalesW": 0.0}),
+    ("UpsampleNearestExact3dBackward", "gradOut", "gradInput", 3, {"scalesD": 0.0, "scalesH": 0.0, "scalesW": 0.0}),
+    ("UpsampleBicubic2dAAGrad", "gradOutput", "out", 2, FILTERED),
+    ("UpsampleBilinear2dAABackward", "gradOutput", "out", 2, FILTERED),
+    ("UpsampleBilinear2dBackward", "gradOut", "out", 2, FILTERED),
+])  # fmt: skip
+def test_slopes_of_no_images(name, slopes, result, axes, attributes):
+    shape = (0, 3) + (4,) * axes
+    own = call(name, **{slopes: empty((0, 3) + (5,) * axes), "outputSize": [5] * axes, "inputSize": shape,
+                        result: empty(shape)}, **attributes)  # fmt: skip
+    assert own.shape == shape
+
+
 @pytest.mark.parametrize("own, other", [("NCHW", "NHWC"), ("NHWC", "NCHW")])
 def test_two_layouts(own, other):
     """The input's decides for both, and the result's of a gradient, as it does where the sizes are checked."""

@@ -64,6 +64,16 @@ def test_results_have_the_type_of_complex_parts():
     assert ops.real(X).dtype == X.dtype
 
 
+def test_results_of_products_with_a_scale_are_integers():
+    """A scale of 64 bits holds a float32: 0.5."""
+    a, b = numpy.float16([[[1, 2], [3, 4]]]), numpy.float16([[[2, 0], [0, 4]]])
+    half = numpy.full(2, numpy.float32(0.5).view(numpy.uint32), numpy.uint64)
+    order = [0, 1, 2], [0, 1, 2], [1, 0, 2], 0, 1
+    assert ops.transpose_batch_mat_mul(a, b, *order).dtype == numpy.float16
+    scaled = ops.transpose_batch_mat_mul(a, b, *order, scale=half)
+    assert numpy.array_equal(scaled, numpy.int8([[[1, 4]], [[3, 8]]])) and scaled.dtype == numpy.int8
+
+
 def test_rank_0():
     assert [part.tolist() for part in ops.topk(numpy.float32(3), 1, 0)] == [3, 0]
     with pytest.raises(StatusError, match="weight is"):

@@ -42,11 +42,15 @@ CALLED = {name: entry for name, entry in page_ops.operators().items()
           if entry["function"] not in catalogue.refused_functions()}
 
 
+def given_to(entry: dict, legal: dict) -> dict:
+    return {operator_text.python_name(p["name"]): argument(p, legal[p["name"]]) for p in operator_text.inputs(entry)}
+
+
 @pytest.mark.parametrize("name", CALLED)
 def test_a_legal_call(name):
     entry = CALLED[name]
     legal = pages.legal(entry)
-    given = {operator_text.python_name(p["name"]): argument(p, legal[p["name"]]) for p in operator_text.inputs(entry)}
+    given = given_to(entry, legal)
     shown = [p for p in operator_text.results(entry) if legal[p["name"]] is not None]
     if operator_text.takes_shape(entry):
         given["out_shape"] = legal[shown[0]["name"]].shape
@@ -64,6 +68,17 @@ def test_a_legal_call(name):
             assert [shape_of(item) for item in each(result)] == [shape_of(item) for item in each(spec)], parameter["name"]
         kinds = {NUMPY[kind].name for kind in pages.listed_types(entry, parameter["name"]) if kind in NUMPY}
         assert not kinds or {item.dtype.name for item in each(result)} <= kinds, parameter["name"]
+
+
+@pytest.mark.parametrize("name", [name for name in CALLED if name.startswith("moe_distribute_dispatch")])
+def test_tokens_that_are_quantized_on_their_way_are_bytes(name):
+    """Numbers that are all the same are all the largest."""
+    entry = CALLED[name]
+    legal = pages.legal(entry)
+    given = given_to(entry, legal) | {"quantMode": 2}
+    given["x"] = numpy.full_like(given["x"], 0.5)
+    room = legal[operator_text.results(entry)[0]["name"]].shape
+    numpy.testing.assert_array_equal(getattr(ops, name)(**given, out_shape=room)[0], numpy.full(room, 127, numpy.int8), strict=True)
 
 
 def test_numbers_get_the_type_of_the_page():

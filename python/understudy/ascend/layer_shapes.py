@@ -165,11 +165,6 @@ def instances(shape, layout):
 
 
 @shape_function
-def token_rows(x):
-    return x[:-1]
-
-
-@shape_function
 def gates(x, choices):
     return (*x[:-1], choices)
 

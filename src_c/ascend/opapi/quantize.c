@@ -21,7 +21,7 @@ int64_t op_rounding(const char *name)
 /* Whether scale is a vector along the axis of x, or of that rank with all other sizes 1. */
 static bool lies_along(const View *x, const View *scale, int64_t axis)
 {
-    const int64_t size = axis < x->rank ? x->shape[axis] : 1;
+    const int64_t size = x->shape[axis];
     if (scale->rank == 1) {
         return scale->shape[0] == 1 || scale->shape[0] == size;
     }
@@ -32,22 +32,11 @@ static bool lies_along(const View *x, const View *scale, int64_t axis)
     return fits;
 }
 
-static void require_fit(OpCall *op, const Operand *x, const Operand *scale, bool fits)
-{
-    op_require(op, fits, scale->name, "axis", op->invalid, "%s is %s, %s is %s: it does not lie along the axis",
-               scale->name, op_shape_text(op, scale), x->name, op_shape_text(op, x));
-}
-
 void op_require_along(OpCall *op, const Operand *x, const Operand *scale, int64_t axis)
 {
-    require_fit(op, x, scale, op_refused(op) || lies_along(&x->view, &scale->view, axis));
-}
-
-void op_require_along_either(OpCall *op, const Operand *x, const Operand *scale)
-{
-    const int64_t last = x->view.rank - 1;
-    require_fit(op, x, scale, op_refused(op) || lies_along(&x->view, &scale->view, last < 0 ? 0 : last) ||
-                                  (last > 0 && lies_along(&x->view, &scale->view, last - 1)));
+    op_require(op, op_refused(op) || lies_along(&x->view, &scale->view, axis), scale->name, "axis", op->invalid,
+               "%s is %s, %s is %s: it does not lie along the axis", scale->name, op_shape_text(op, scale), x->name,
+               op_shape_text(op, x));
 }
 
 /* A scale as a view of x's shape. */
@@ -93,9 +82,7 @@ aclnnStatus op_dequantize(OpCall *op, const Operand *x, const Operand *scale, co
                           const Operand *y)
 {
     const Quantize how = {.rounding = ROUND_EVEN, .twice = twice};
-    const int64_t last = y->view.rank - 1;
-    const bool by_last = op_refused(op) || last < 1 || lies_along(&y->view, &scale->view, last);
-    return plan(op, us_dequantize, how, x, scale, offset, by_last ? last : last - 1, y);
+    return plan(op, us_dequantize, how, x, scale, offset, y->view.rank - 1, y);
 }
 
 bool op_has_number_of_row(const Operand *numbers, const Operand *x)
@@ -310,7 +297,8 @@ GateForm op_gate_form(int64_t mode, double limit, double alpha, double bias)
 
 void op_require_line(OpCall *op, const Operand *x, const Operand *numbers, bool half)
 {
-    const int64_t size = op_size(x, -1) / (half ? 2 : 1), given = op_given(numbers) ? op_size(numbers, 0) : size;
+    const int64_t last = x->view.rank > 0 ? op_size(x, -1) : 1;
+    const int64_t size = half ? last / 2 : last, given = op_given(numbers) ? op_size(numbers, 0) : size;
     op_require(op, op_refused(op) || !op_given(numbers) || (numbers->view.rank == 1 && (given == 1 || given == size)),
                numbers->name, "shape", op->invalid, "%s is %s: it has one number, or %lld", numbers->name,
                op_shape_text(op, numbers), (long long)size);

@@ -14,8 +14,6 @@ int64_t op_rounding(const char *name);
 
 /* The scale is a vector of the axis, or of one element; or has x's rank and size 1 but along the axis (axis). */
 void op_require_along(OpCall *op, const Operand *x, const Operand *scale, int64_t axis);
-/* The same along the last or the last but one axis, whichever fits. */
-void op_require_along_either(OpCall *op, const Operand *x, const Operand *scale);
 
 aclnnStatus op_quantize(OpCall *op, const Operand *x, const Operand *scale, const Operand *offset, int64_t axis,
                         bool twice, int64_t rounding, const Operand *y);

@@ -59,13 +59,6 @@ aclnnStatus op_balance_experts(OpCall *op, const Operand *experts, const Operand
     return op_plan_views(op, us_balance_experts, &how, sizeof how, sizeof views / sizeof *views, views);
 }
 
-Shape op_shape_token_rows(OpCall *op, const Operand *x)
-{
-    Shape shape = op_shape(x);
-    shape.rank -= !op_refused(op) && shape.rank > 0;
-    return shape;
-}
-
 Shape op_shape_gates(OpCall *op, const Operand *x, int64_t choices)
 {
     Shape shape = op_shape(x);

@@ -3,6 +3,7 @@
 #define ASCEND_OPAPI_ROUTING_H
 
 #include "ascend/opapi/packed_integers.h"
+#include "ascend/opapi/shapes.h"
 #include "kernels/routing/routing.h"
 
 /* How many experts groups of so many take where each is padded to a multiple of 32. */
@@ -23,8 +24,7 @@ aclnnStatus op_balance_experts(OpCall *op, const Operand *experts, const Operand
 /* finished, rows and scores may be NULL. */
 aclnnStatus op_gate_by_softmax(OpCall *op, const Operand *x, const Operand *finished, bool late, const Operand *weights,
                                const Operand *chosen, const Operand *rows, const Operand *scores);
-/* x without its last axis, or with `choices` there. */
-Shape op_shape_token_rows(OpCall *op, const Operand *x);
+/* x with `choices` in its last axis. */
 Shape op_shape_gates(OpCall *op, const Operand *x, int64_t choices);
 
 /* Expert numbers, and how many of them each token has. */

@@ -231,6 +231,13 @@ Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size)
     return shape;
 }
 
+Shape op_shape_rows(OpCall *op, const Operand *x)
+{
+    Shape shape = op_shape(x);
+    shape.rank -= !op_refused(op) && shape.rank > 0;
+    return shape;
+}
+
 int32_t op_axis(int64_t dim, const Operand *operand)
 {
     const int64_t axis = dim < 0 ? dim + operand->view.rank : dim;

@@ -10,6 +10,8 @@ Shape op_shape_listed(OpCall *op, IntArguments sizes);
 Shape op_shape_resized(OpCall *op, const Operand *self, IntArguments size);
 /* The spatial axes replaced: the last ones, or those before the channels. */
 Shape op_shape_upsampled(OpCall *op, const Operand *self, IntArguments size);
+/* x without its last axis. */
+Shape op_shape_rows(OpCall *op, const Operand *x);
 /* By the formats NHWC of four dimensions and NDHWC of five. */
 bool op_has_channels_last(const Operand *operand);
 
