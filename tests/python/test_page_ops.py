@@ -1,5 +1,6 @@
 """NumPy functions of the operators from pages: what they return has the shape, the type and the values of NumPy's own."""
 
+import inspect
 import json
 
 import numpy
@@ -232,6 +233,45 @@ def test_in_place_operators_return_what_they_changed():
     before = X.copy()
     assert numpy.array_equal(ops.inplace_mul(X, X), X * X)
     assert numpy.array_equal(X, before)
+
+
+@pytest.mark.parametrize("name", ["incre_flash_attention_v2", "incre_flash_attention_v3", "incre_flash_attention_v4",
+                                  "prompt_flash_attention_v2", "prompt_flash_attention_v3", "fused_infer_attention_score",
+                                  "fused_infer_attention_score_v2", "fused_infer_attention_score_v3",
+                                  "fused_infer_attention_score_v4"])  # fmt: skip
+def test_attention_to_one_value_is_that_value(name):
+    """As float16 it is the first of the two values, once quantized with a step of 1 / 4 a whole number."""
+    function, end = getattr(ops, name), "Optional" if name[-2:] in ("v2", "v3", "v4") and name.startswith("fused") else ""
+    query = numpy.zeros((1, 2, 1, 64), numpy.float16)
+    value = numpy.full((1, 2, 1, 64), 2.5, numpy.float16)
+    incremental = name.startswith("incre")
+    keys = value if name.startswith("prompt") else [value]
+    given = {"query": query, "key": keys, "value": keys, "scaleValue": 1.0, "inputLayout": "BNSD", "numHeads": 2}
+    more = {} if incremental else {"preTokens": 2**31 - 1, "nextTokens": 2**31 - 1}
+    for quantized, dtype, expected in ((False, numpy.float16, 2.5), (True, numpy.int8, 10)):
+        scale = {"quantScale2" + end: numpy.float32([4])} if quantized else {}
+        out = function(**given, **more, **scale, **required(function, {*given, *more, *scale}))
+        out = out[0] if isinstance(out, tuple) else out
+        assert numpy.array_equal(out, numpy.full((1, 2, 1, 64), expected, dtype)) and out.dtype == dtype
+
+
+def required(function, named) -> dict:
+    """0 for each further parameter that has no default."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: 0 for p in parameters if p.default is p.empty and p.name not in named}
+
+
+def test_values_in_blocks_of_16_numbers():
+    """[pages, heads, 512 / 16, tokens of a page, 16]; one token of an only page."""
+    blocks = numpy.arange(512, dtype=numpy.float16).reshape(1, 1, 32, 1, 16).repeat(128, 3)
+    rotary = numpy.zeros((1, 1, 4, 128, 16), numpy.float16)
+    query = numpy.zeros((1, 1, 8, 512), numpy.float16)
+    given = {"query": query, "key": [blocks], "value": [blocks], "queryRopeOptional": query[..., :64], "keyRopeOptional": rotary,
+             "blockTableOptional": numpy.int32([[0]]), "actualSeqLengthsKvOptional": [1], "blockSize": 128, "numHeads": 8,
+             "numKeyValueHeads": 1, "scaleValue": 1.0, "preTokens": 2**31 - 1, "nextTokens": 2**31 - 1, "inputLayout": "BSND"}
+    for function in (ops.fused_infer_attention_score_v3, ops.fused_infer_attention_score_v4):
+        out, _ = function(**given, **required(function, given))
+        assert numpy.array_equal(out, numpy.broadcast_to(numpy.arange(512, dtype=numpy.float16), (1, 1, 8, 512)))
 
 
 def test_refusals_are_exceptions():

@@ -29,9 +29,10 @@ def attended(query, key, value, layout, heads, pages=None):
     key, value = _first(key), _first(value)
     inside, _, outside = layout.partition("_")
     of = _by_heads(inside, query, heads)
-    of_keys = inside if pages is None else "BNSD" if len(key) == 4 else "BSH"
+    of_keys = inside if pages is None else "BSH" if len(key) == 3 else "BNSD"
     key_heads = key[-1] // max(of["D"], 1) if "H" in of_keys else 1
-    of["D"] = value[-1] // max(key_heads, 1)
+    in_blocks = pages is not None and len(value) == 5  # of 16 numbers of a head: [pages, heads, D / 16, tokens, 16]
+    of["D"] = value[2] * value[4] if in_blocks else value[-1] // max(key_heads, 1)
     of["H"] = of["D"] * of["N"]
     return [of[letter] for letter in outside or inside]
 
