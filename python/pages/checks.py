@@ -427,8 +427,20 @@ def when(check, number, scope):
     return [line], [_table_rule(check, number, table, check.status)]
 
 
+# What a refusal tells of the call at hand, and what is left of it where there is no call: of "k is {k}; it must be 1" "k must be 1".
+IN_GENERAL = [(r", (?:which is )?\{\w+\}(?:,(?= ))?", ""), (r"\b(\w+) is \{\1\}(?:[:;] it|, which| and)(?= )", r"\1"),
+              (r"\b(\w+) is \{\1\}, (?=not |none |neither |below |above |larger |longer |shorter |no |more )", r"\1 is "),
+              (r"\b(\w+) (?:is )?\{\1\}", r"\1"), (r"\{(\w+)\}", r"\1")]  # fmt: skip
+
+
+def in_general(say: str) -> str:
+    for told, left in IN_GENERAL:
+        say = re.sub(told, left, say)
+    return say
+
+
 def _table_rule(check: Check, number: int, table: dict, status: int) -> Rule:
-    sentence = table.get("sentence", "") or re.sub(r"\{(\w+)\}", r"\1", table["say"])
+    sentence = table.get("sentence", "") or in_general(table["say"])
     sentence = sentence[0].upper() + sentence[1:] if not re.match(r"\w*[A-Z_]", sentence) else sentence
     return Rule(table["rule"], table.get("status", status), sentence.rstrip(".") + ".", "table",
                 table["rule"].partition("/")[0], number, table.get("break"), table.get("legal"),
