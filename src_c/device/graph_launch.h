@@ -21,6 +21,8 @@ typedef struct GraphLaunch {
     uint64_t ticket;          /* of its task, once it is in line */
     _Atomic bool aborted;
     Replaced *replaced; /* held; NULL: no update since the launch. With the graph's lock */
+    Body **own;         /* by the step's id: copies that are this launch's alone; NULL: none */
+    size_t own_count;
     Moment *moment;     /* for the checks, of the call: what it waits for, then when it is over */
     uint64_t records[];
 } GraphLaunch;
@@ -31,6 +33,17 @@ DeviceFault us_graph_run(GraphState *graph, const GraphLaunch *launch, Explanati
 /* The task of a step of the graph as it was at the launch; NULL: none. With the graph's lock held. */
 Body *us_graph_body_at_launch(const GraphLaunch *launch, const Step *step);
 void us_replaced_let_go(Replaced *replaced);
+
+/* ---- tasks that are a launch's own (graph_own.c) ---- */
+
+/* Makes them; false: no memory. A launch has none where the graph decides by itself how often they run. */
+bool us_graph_copy_own(GraphLaunch *launch);
+/* Such a step runs, even if the program has disabled it since: others may wait for it. */
+bool us_graph_has_own(const GraphLaunch *launch, const Step *step);
+/* They take their turns among all that is queued, in the order in which they were recorded. */
+void us_graph_draw_own(const GraphLaunch *launch);
+bool us_graph_own_is_awaited(const GraphLaunch *launch);
+void us_graph_end_own(GraphLaunch *launch);
 
 /* ---- the line (graph_line.c) ---- */
 

@@ -48,7 +48,7 @@ static uint64_t draw(Turns *turns)
     return atomic_fetch_add(&turns->drawn, 1);
 }
 
-uint64_t us_direct_turn(Room *room, int32_t peer, bool sends)
+static uint64_t direct_turn(Room *room, int32_t peer, bool sends)
 {
     return draw(&room->direct[peer][sends]);
 }
@@ -66,7 +66,7 @@ static bool begin(Room *room, ChannelKind kind, Transfer *transfer)
 {
     if (!transfer->begun && kind == CHANNEL_DIRECT) {
         if (transfer->turn == NO_TURN) {
-            transfer->turn = us_direct_turn(room, transfer->peer, transfer->sends);
+            transfer->turn = direct_turn(room, transfer->peer, transfer->sends);
         }
         transfer->begun = atomic_load(&room->direct[transfer->peer][transfer->sends].served) == transfer->turn;
         return transfer->begun;
@@ -256,13 +256,30 @@ KernelStatus us_exchange(Room *room, ChannelKind kind, Transfer *transfers, int3
 void us_rank_task_take(void *attributes, bool recorded)
 {
     RankTask *task = attributes;
-    Room *room = task->room;
-    us_room_hold(room);
+    us_room_hold(task->room);
     task->turn = NO_TURN;
-    if (!recorded) {
-        task->turn = task->kind == CHANNEL_COLLECTIVE ? draw(&room->collective) : 0;
-        atomic_fetch_add(&room->busy, 1);
+    task->recorded = recorded;
+}
+
+static void draw_for_messages(Exchange *exchange)
+{
+    Room *room = exchange->task.room;
+    for (int32_t i = 0; i < exchange->count; i++) {
+        ExchangeItem *item = &exchange->items[i];
+        item->turn = item->peer == room->rank ? NO_TURN : direct_turn(room, item->peer, item->sends);
     }
+}
+
+void us_rank_task_draw(void *attributes)
+{
+    RankTask *task = attributes;
+    if (task->kind == CHANNEL_DIRECT) {
+        task->turn = 0;
+        draw_for_messages(attributes);
+    } else {
+        task->turn = draw(&task->room->collective);
+    }
+    atomic_fetch_add(&task->room->busy, 1);
 }
 
 void us_rank_task_drop(const RankTask *task)
@@ -289,11 +306,11 @@ void us_rank_task_release(void *attributes, bool ran)
 bool us_rank_task_is_ready(const void *attributes)
 {
     const RankTask *task = attributes;
-    const bool recorded = task->turn == NO_TURN;
     if (task->room->ranks == 1) {
-        return recorded || task->kind == CHANNEL_DIRECT || atomic_load(&task->room->collective.served) == task->turn;
+        return task->turn == NO_TURN || task->kind == CHANNEL_DIRECT ||
+               atomic_load(&task->room->collective.served) == task->turn;
     }
-    return !recorded && us_stream_mode() != STREAM_MODE_INLINE;
+    return !task->recorded && us_stream_mode() != STREAM_MODE_INLINE;
 }
 
 bool us_rank_task_is_awaited(const void *attributes)
@@ -313,8 +330,9 @@ void us_rank_task_over(const void *attributes, struct Moment *moment)
     us_room_note_last(task->room, task->kind == CHANNEL_COLLECTIVE, moment);
 }
 
-const LaunchMeeting us_rank_meeting = {us_rank_task_take,       us_rank_task_release, us_rank_task_is_ready,
-                                       us_rank_task_is_awaited, us_rank_task_after,   us_rank_task_over};
+const LaunchMeeting us_rank_meeting = {us_rank_task_take,     us_rank_task_draw,       us_rank_task_release,
+                                       us_rank_task_is_ready, us_rank_task_is_awaited, us_rank_task_after,
+                                       us_rank_task_over};
 
 static void begin_task(const RankTask *task)
 {
