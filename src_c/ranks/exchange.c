@@ -48,14 +48,17 @@ static uint64_t draw(Turns *turns)
     return atomic_fetch_add(&turns->drawn, 1);
 }
 
-static uint64_t direct_turn(Room *room, int32_t peer, bool sends)
+static bool take_turn(Turns *turns, uint64_t turn)
 {
-    return draw(&room->direct[peer][sends]);
+    return (turn == NO_TURN || atomic_load(&turns->served) == turn) && !atomic_exchange(&turns->taken, true);
 }
 
-static void end_turn(Room *room, Turns *turns)
+static void end_turn(Room *room, Turns *turns, uint64_t turn)
 {
-    atomic_fetch_add(&turns->served, 1);
+    if (turn != NO_TURN) {
+        atomic_fetch_add(&turns->served, 1);
+    }
+    atomic_store(&turns->taken, false);
     us_signal_tell(us_room_bell(room, room->rank));
 }
 
@@ -65,10 +68,7 @@ static void end_turn(Room *room, Turns *turns)
 static bool begin(Room *room, ChannelKind kind, Transfer *transfer)
 {
     if (!transfer->begun && kind == CHANNEL_DIRECT) {
-        if (transfer->turn == NO_TURN) {
-            transfer->turn = direct_turn(room, transfer->peer, transfer->sends);
-        }
-        transfer->begun = atomic_load(&room->direct[transfer->peer][transfer->sends].served) == transfer->turn;
+        transfer->begun = take_turn(&room->direct[transfer->peer][transfer->sends], transfer->turn);
         return transfer->begun;
     }
     return true;
@@ -121,7 +121,7 @@ static bool move(Room *room, ChannelKind kind, Transfer *transfer, Explanation *
     if (transfer->moved == head + bytes) {
         transfer->over = true;
         if (kind == CHANNEL_DIRECT) {
-            end_turn(room, &room->direct[transfer->peer][transfer->sends]);
+            end_turn(room, &room->direct[transfer->peer][transfer->sends], transfer->turn);
         }
     }
     return moved;
@@ -266,7 +266,7 @@ static void draw_for_messages(Exchange *exchange)
     Room *room = exchange->task.room;
     for (int32_t i = 0; i < exchange->count; i++) {
         ExchangeItem *item = &exchange->items[i];
-        item->turn = item->peer == room->rank ? NO_TURN : direct_turn(room, item->peer, item->sends);
+        item->turn = item->peer == room->rank ? NO_TURN : draw(&room->direct[item->peer][item->sends]);
     }
 }
 
@@ -354,7 +354,7 @@ static KernelStatus end_task(const RankTask *task, KernelStatus status)
     return status;
 }
 
-static KernelStatus await_turn(const RankTask *task, uint64_t turn)
+static KernelStatus await_turn(const RankTask *task)
 {
     Room *room = task->room;
     SignalWords *bell = us_room_bell(room, room->rank);
@@ -363,7 +363,7 @@ static KernelStatus await_turn(const RankTask *task, uint64_t turn)
     for (;;) {
         const uint32_t changes = atomic_load(&bell->changes);
         const bool left = us_room_has_lost(room, room->rank, false, &why); /* the operator was planned before */
-        if (!left && atomic_load(&room->collective.served) == turn) {
+        if (!left && take_turn(&room->collective, task->turn)) {
             return KERNEL_OK;
         }
         if (left || us_room_has_failed(room, &why) || !wait_for_bell(&wait, changes, &why)) {
@@ -376,14 +376,14 @@ KernelStatus us_collective_begin(const RankTask *task)
 {
     begin_task(task);
     us_task_sleeps(wake, us_room_bell(task->room, task->room->rank));
-    const KernelStatus status = await_turn(task, task->turn == NO_TURN ? draw(&task->room->collective) : task->turn);
+    const KernelStatus status = await_turn(task);
     us_task_sleeps(NULL, NULL);
     return status;
 }
 
 KernelStatus us_collective_end(const RankTask *task, KernelStatus status)
 {
-    end_turn(task->room, &task->room->collective);
+    end_turn(task->room, &task->room->collective, task->turn);
     return end_task(task, status);
 }
 

@@ -33,12 +33,13 @@ KernelStatus us_exchange(Room *room, ChannelKind kind, Transfer *transfers, int3
 
 /* What begins the attributes of every task here. Operations of one room take turns, in the order in which they were queued;
  * those that a graph has recorded, in which the graph was launched. Where a graph decides by itself which of its tasks it runs,
- * they take their turns when they run. */
+ * they run between others, as soon as none does: what the program has put before them is over then, and what it has put behind
+ * them has not begun. */
 typedef struct RankTask {
     Room *room;
     ChannelKind kind; /* DIRECT: of an Exchange, whose items have turns of their own */
     bool recorded;    /* a graph runs it */
-    uint64_t turn;    /* of collective operations; NO_TURN: it has not drawn any */
+    uint64_t turn;    /* of collective operations; NO_TURN: it runs between others */
     char caption[CAPTION_BYTES];
 } RankTask;
 #define NO_TURN UINT64_MAX

@@ -1,5 +1,5 @@
 /* Models hold operations of a communicator, which is used between and behind them, without a wait of the host: in one stream, in
- * several that events order or nothing does, in branches of one model. All ranks call the same in the same
+ * several that events order or nothing does, in branches and loops of one model. All ranks call the same in the same
  * order, so all must get on, with the numbers of that order. The two ranks are threads, or processes (argument "processes").
  * Prints "ok". */
 #include "acl/acl.h"
@@ -242,6 +242,34 @@ static void built_model(const Rank *rank)
     MUST(aclrtDestroyStream(bound));
 }
 
+/* How often the operation in the loop runs is known only in the run. */
+static void model_with_a_loop(const Rank *rank)
+{
+    aclmdlRICaptureStatus status;
+    aclmdlRI parent, child;
+    aclmdlRICondHandle handle;
+    uint64_t *goes_on;
+    begin(rank->s);
+    MUST(aclmdlRICaptureGetInfo(rank->s, &status, &parent));
+    MUST(aclmdlRICondHandleCreate(parent, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &handle));
+    MUST(aclmdlRICondHandleGetCondPtr(handle, &goes_on));
+    reduce(rank, 's', rank->x, rank->s);
+    MUST(aclmdlRIAddCondTask((aclmdlRICondTaskParams){handle, ACL_MODEL_RI_COND_TYPE_WHILE, 1, &child}, rank->s, 0));
+    reduce(rank, 's', rank->x, rank->s);
+    MUST(aclmdlRICaptureToModelRIBegin(rank->t, child, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+    reduce(rank, 'p', rank->x, rank->t);
+    MUST(aclrtValueWrite(goes_on, 0, 0, rank->t));
+    end(rank->t);
+    aclmdlRI model = end(rank->s);
+    put_both(rank);
+    MUST(aclmdlRIExecuteAsync(model, rank->s));
+    reduce(rank, 'p', rank->x, rank->s);
+    MUST(aclmdlRIExecuteAsync(model, rank->s));
+    reduce(rank, 's', rank->x, rank->s);
+    expect(rank, rank->x, 1, 2, "spspspss");
+    MUST(aclmdlRIDestroy(model));
+}
+
 /* Operations of a model count as queued from the launch on. */
 static void busy(const Rank *rank, aclmdlRI sum)
 {
@@ -305,6 +333,7 @@ static void *run(void *argument)
         branches(&rank);
         messages(&rank, sum);
         built_model(&rank);
+        model_with_a_loop(&rank);
     }
     busy(&rank, sum);
     fail_half_way(&rank);
