@@ -50,7 +50,7 @@ static void hold_originals(GraphLaunch *launch)
             const Step *step = &graph->branches[b].steps[s];
             if (step->body != NULL && step->body->task.copying != NULL && !step->disabled) {
                 us_reference_take(&step->body->references);
-                launch->own[step->id] = step->body;
+                launch->own[step->id].original = step->body;
             }
         }
     }
@@ -70,16 +70,13 @@ static Body *copy_body(const Body *original)
     return copy;
 }
 
-static bool replace_by_copies(GraphLaunch *launch)
+static bool copy_originals(GraphLaunch *launch)
 {
     bool copied = true;
-    for (size_t i = 0; i < launch->own_count; i++) {
-        Body *original = launch->own[i];
-        if (original != NULL) {
-            launch->own[i] = copied ? copy_body(original) : NULL;
-            copied = launch->own[i] != NULL;
-            us_body_let_go(original);
-        }
+    for (size_t i = 0; i < launch->own_count && copied; i++) {
+        OwnTask *own = &launch->own[i];
+        own->copy = own->original != NULL ? copy_body(own->original) : NULL;
+        copied = own->original == NULL || own->copy != NULL;
     }
     return copied;
 }
@@ -89,25 +86,54 @@ bool us_graph_copy_own(GraphLaunch *launch)
     GraphState *graph = launch->graph;
     pthread_mutex_lock(&graph->lock);
     const bool copies = graph->copies && !decides(graph);
-    launch->own = copies ? calloc(graph->step_count, sizeof(Body *)) : NULL;
+    launch->own = copies ? calloc(graph->step_count, sizeof *launch->own) : NULL;
     if (launch->own != NULL) {
         launch->own_count = graph->step_count;
         hold_originals(launch);
     }
     pthread_mutex_unlock(&graph->lock);
-    return !copies || (launch->own != NULL && replace_by_copies(launch));
+    return !copies || (launch->own != NULL && copy_originals(launch));
 }
 
 bool us_graph_has_own(const GraphLaunch *launch, const Step *step)
 {
-    return launch != NULL && step->id < launch->own_count && launch->own[step->id] != NULL;
+    return launch != NULL && step->id < launch->own_count && launch->own[step->id].copy != NULL;
+}
+
+static void let_go(OwnTask *own)
+{
+    if (own->copy != NULL) {
+        us_body_let_go(own->copy);
+    }
+    if (own->original != NULL) {
+        us_body_let_go(own->original);
+    }
+}
+
+/* Without memory the new task runs without a turn, and others are told that the old one has not. */
+Body *us_graph_own_body(const GraphLaunch *launch, const Step *step)
+{
+    OwnTask *own = &launch->own[step->id];
+    if (step->body == own->original) {
+        return own->copy;
+    }
+    Body *copy = step->body->task.copying != NULL ? copy_body(step->body) : NULL;
+    if (copy == NULL) {
+        return step->body;
+    }
+    copy->task.copying->inherit(copy->task.argument, own->copy->task.argument);
+    let_go(own);
+    us_reference_take(&step->body->references);
+    *own = (OwnTask){step->body, copy};
+    return copy;
 }
 
 void us_graph_draw_own(const GraphLaunch *launch)
 {
     for (size_t i = 0; i < launch->own_count; i++) {
-        if (launch->own[i] != NULL) {
-            launch->own[i]->task.copying->draw(launch->own[i]->task.argument);
+        const Body *copy = launch->own[i].copy;
+        if (copy != NULL) {
+            copy->task.copying->draw(copy->task.argument);
         }
     }
 }
@@ -116,7 +142,8 @@ bool us_graph_own_is_awaited(const GraphLaunch *launch)
 {
     bool awaited = false;
     for (size_t i = 0; i < launch->own_count && !awaited; i++) {
-        awaited = launch->own[i] != NULL && launch->own[i]->task.copying->awaited(launch->own[i]->task.argument);
+        const Body *copy = launch->own[i].copy;
+        awaited = copy != NULL && copy->task.copying->awaited(copy->task.argument);
     }
     return awaited;
 }
@@ -124,9 +151,7 @@ bool us_graph_own_is_awaited(const GraphLaunch *launch)
 void us_graph_end_own(GraphLaunch *launch)
 {
     for (size_t i = 0; i < launch->own_count; i++) {
-        if (launch->own[i] != NULL) {
-            us_body_let_go(launch->own[i]);
-        }
+        let_go(&launch->own[i]);
     }
     free(launch->own);
     launch->own = NULL;

@@ -13,6 +13,7 @@
 typedef struct TaskCopying {
     void *(*copy)(void *argument);   /* the copy's argument; NULL: no memory */
     void (*draw)(void *argument);    /* the copy's turn: the launch has its place in a queue. Takes no lock */
+    void (*inherit)(void *argument, void *from); /* the turn of a copy of the task that an update has replaced */
     bool (*awaited)(void *argument); /* by another process, which cannot ask a deferred stream to go on */
 } TaskCopying;
 

@@ -466,13 +466,21 @@ static void draw_recorded(void *argument)
     task->meeting->draw((void *)task->attributes);
 }
 
+static void inherit(void *argument, void *from)
+{
+    const LaunchTask *task = &((const QueuedLaunch *)argument)->task, *before = &((const QueuedLaunch *)from)->task;
+    if (task->meeting == before->meeting) {
+        task->meeting->inherit((void *)task->attributes, (void *)before->attributes);
+    }
+}
+
 static bool is_awaited(void *argument)
 {
     const LaunchTask *task = &((const QueuedLaunch *)argument)->task;
     return task->meeting->awaited(task->attributes);
 }
 
-static const TaskCopying copying = {copy_recorded, draw_recorded, is_awaited};
+static const TaskCopying copying = {copy_recorded, draw_recorded, inherit, is_awaited};
 
 /* The launch may be over, and gone, once it is queued. */
 static bool queue_meeting(const LaunchTask *given, Task task, QueuedLaunch *launch, StreamState *stream)

@@ -282,6 +282,27 @@ void us_rank_task_draw(void *attributes)
     atomic_fetch_add(&task->room->busy, 1);
 }
 
+static bool inherit_messages(Exchange *exchange, const Exchange *from)
+{
+    bool same = exchange->count == from->count;
+    for (int32_t i = 0; i < exchange->count && same; i++) {
+        ExchangeItem *item = &exchange->items[i];
+        same = item->peer == from->items[i].peer && item->sends == from->items[i].sends;
+        item->turn = same ? from->items[i].turn : NO_TURN;
+    }
+    return same;
+}
+
+void us_rank_task_inherit(void *attributes, void *from)
+{
+    RankTask *task = attributes, *before = from;
+    const bool alike = task->room == before->room && task->kind == before->kind;
+    if (alike && (task->kind != CHANNEL_DIRECT || inherit_messages(attributes, from))) {
+        task->turn = before->turn;
+        before->turn = NO_TURN;
+    }
+}
+
 void us_rank_task_drop(const RankTask *task)
 {
     Explanation why;
@@ -330,9 +351,9 @@ void us_rank_task_over(const void *attributes, struct Moment *moment)
     us_room_note_last(task->room, task->kind == CHANNEL_COLLECTIVE, moment);
 }
 
-const LaunchMeeting us_rank_meeting = {us_rank_task_take,     us_rank_task_draw,       us_rank_task_release,
-                                       us_rank_task_is_ready, us_rank_task_is_awaited, us_rank_task_after,
-                                       us_rank_task_over};
+const LaunchMeeting us_rank_meeting = {us_rank_task_take,     us_rank_task_draw,       us_rank_task_inherit,
+                                       us_rank_task_release,  us_rank_task_is_ready,   us_rank_task_is_awaited,
+                                       us_rank_task_after,    us_rank_task_over};
 
 static void begin_task(const RankTask *task)
 {

@@ -50,6 +50,7 @@ extern const LaunchMeeting us_rank_meeting;
  * have queued their part. */
 void us_rank_task_take(void *attributes, bool recorded);
 void us_rank_task_draw(void *attributes);
+void us_rank_task_inherit(void *attributes, void *from); /* not of messages between others */
 void us_rank_task_release(void *attributes, bool ran);
 bool us_rank_task_is_ready(const void *attributes);
 bool us_rank_task_is_awaited(const void *attributes);

@@ -131,6 +131,16 @@ static void draw(void *attributes)
     }
 }
 
+static void inherit(void *attributes, void *from)
+{
+    const RankSteps *steps = attributes, *before = from;
+    for (int32_t i = 0; i < steps->count && steps->count == before->count; i++) {
+        if (steps->steps[i].meets && before->steps[i].meets) {
+            us_rank_task_inherit((void *)(uintptr_t)attributes_of(steps, i), (void *)(uintptr_t)attributes_of(before, i));
+        }
+    }
+}
+
 static void release(void *attributes, bool ran)
 {
     const RankSteps *steps = attributes;
@@ -141,4 +151,4 @@ static void release(void *attributes, bool ran)
     }
 }
 
-const LaunchMeeting us_rank_steps_meeting = {take, draw, release, are_ready, are_awaited, come_after, be_over};
+const LaunchMeeting us_rank_steps_meeting = {take, draw, inherit, release, are_ready, are_awaited, come_after, be_over};

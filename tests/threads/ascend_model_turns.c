@@ -242,6 +242,39 @@ static void built_model(const Rank *rank)
     MUST(aclrtDestroyStream(bound));
 }
 
+/* Updates in the order of the stream: launches that are queued behind one run what it has brought, in their own turns. */
+static void updated_model(const Rank *rank)
+{
+    aclrtTaskGrp groups[2];
+    begin(rank->s);
+    MUST(aclmdlRICaptureTaskGrpBegin(rank->s));
+    reduce(rank, 's', rank->x, rank->s);
+    MUST(aclmdlRICaptureTaskGrpEnd(rank->s, &groups[0]));
+    MUST(aclmdlRICaptureTaskGrpBegin(rank->s));
+    message(rank, rank->x);
+    MUST(aclmdlRICaptureTaskGrpEnd(rank->s, &groups[1]));
+    aclmdlRI model = end(rank->s);
+    put_both(rank);
+    MUST(aclmdlRIExecuteAsync(model, rank->s));
+    delay(rank->s);
+    for (int group = 0; group < 2; group++) {
+        MUST(aclmdlRICaptureTaskUpdateBegin(rank->s, groups[group]));
+        if (group == 0) {
+            reduce(rank, 's', rank->y, rank->s);
+        } else {
+            message(rank, rank->y);
+        }
+        MUST(aclmdlRICaptureTaskUpdateEnd(rank->s));
+    }
+    MUST(aclmdlRIExecuteAsync(model, rank->s));
+    reduce(rank, 'p', rank->y, rank->s);
+    message(rank, rank->x);
+    MUST(aclmdlRIExecuteAsync(model, rank->s));
+    expect(rank, rank->x, 1, 2, "s");
+    expect(rank, rank->y, 3, 7, "sps");
+    MUST(aclmdlRIDestroy(model));
+}
+
 /* How often the operation in the loop runs is known only in the run. */
 static void model_with_a_loop(const Rank *rank)
 {
@@ -333,6 +366,7 @@ static void *run(void *argument)
         branches(&rank);
         messages(&rank, sum);
         built_model(&rank);
+        updated_model(&rank);
         model_with_a_loop(&rank);
     }
     busy(&rank, sum);
