@@ -26,7 +26,7 @@ typedef struct GraphLaunch {
     uint64_t ticket;          /* of its task, once it is in line */
     _Atomic bool aborted;
     Replaced *replaced; /* held; NULL: no update since the launch. With the graph's lock */
-    OwnTask *own;       /* by the step's id */
+    OwnTask *own;       /* by the step's id; while it runs with the graph's lock */
     size_t own_count;
     Moment *moment;     /* for the checks, of the call: what it waits for, then when it is over */
     uint64_t records[];
@@ -35,7 +35,7 @@ typedef struct GraphLaunch {
 /* Runs the graph's steps, as that launch, or, without one, as a part of another graph. */
 DeviceFault us_graph_run(GraphState *graph, const GraphLaunch *launch, Explanation *why);
 
-/* The task of a step of the graph as it was at the launch; NULL: none. With the graph's lock held. */
+/* The task of a step of the graph as it was at the launch, or the launch's own; NULL: none. With the graph's lock held. */
 Body *us_graph_body_at_launch(const GraphLaunch *launch, const Step *step);
 void us_replaced_let_go(Replaced *replaced);
 
