@@ -13,7 +13,9 @@ static _Thread_local CaptureMode mode_of_thread = CAPTURE_GLOBAL;
 void us_capture_let_go(Capture *capture)
 {
     if (us_reference_drop(&capture->references)) {
-        us_graph_let_go(capture->graph);
+        if (capture->graph != NULL) {
+            us_graph_let_go(capture->graph);
+        }
         free(capture->streams);
         free(capture);
     }
@@ -60,9 +62,11 @@ static void unlist(Capture *capture)
     }
 }
 
-/* No stream records any longer. Drops the reference of the list. */
+/* No stream records any longer. Drops the reference of the list. Events may hold the capture until they end, and the graph
+ * holds the events that it records: hence the graph is let go of here. */
 static void close_capture(Capture *capture)
 {
+    GraphState *graph = capture->graph;
     capture->over = true;
     unlist(capture);
     for (size_t i = 0; i < capture->stream_count; i++) {
@@ -71,9 +75,11 @@ static void close_capture(Capture *capture)
         us_reference_drop(&capture->references); /* never the last: the list's is left */
     }
     capture->stream_count = 0;
-    pthread_mutex_lock(&capture->graph->lock);
-    capture->graph->recording = false;
-    pthread_mutex_unlock(&capture->graph->lock);
+    pthread_mutex_lock(&graph->lock);
+    graph->recording = false;
+    pthread_mutex_unlock(&graph->lock);
+    capture->graph = NULL;
+    us_graph_let_go(graph);
     us_capture_let_go(capture);
 }
 

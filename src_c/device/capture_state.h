@@ -11,7 +11,7 @@ struct Capture {
     pid_t thread; /* that began it */
     const Platform *platform;
     const StreamState *origin;
-    GraphState *graph; /* held */
+    GraphState *graph; /* held; NULL: it is over */
     bool invalid, over;
     bool child; /* of a graph that another capture records */
     StreamState **streams; /* all of them, held, each with a recorder */

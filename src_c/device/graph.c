@@ -195,6 +195,7 @@ void us_graph_put_body(GraphState *graph, Step *step, Body *body)
     step->body = body;
     graph->runs_program |= !body->task.anywhere;
     graph->may_block |= body->task.ready != NULL;
+    graph->copies |= body->task.copying != NULL;
 }
 
 bool us_graph_owns(Graph *public, void *memory, void *handle, HandleKind kind)

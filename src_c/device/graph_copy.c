@@ -92,6 +92,9 @@ void us_replaced_let_go(Replaced *replaced)
 
 Body *us_graph_body_at_launch(const GraphLaunch *launch, const Step *step)
 {
+    if (us_graph_has_own(launch, step)) {
+        return us_graph_own_body(launch, step);
+    }
     return launch == NULL || launch->replaced == NULL ? step->body : launch->replaced->bodies[step->id];
 }
 

@@ -91,6 +91,7 @@ struct GraphState {
     bool recording, invalid;
     bool runs_program; /* a step is the program's own code */
     bool may_block;    /* a step waits for the world outside */
+    bool copies;       /* launches have copies of some tasks (Task.copying) */
     bool compared;     /* its branches, for the check race */
     struct Moment *over;     /* for the checks: when the latest launch is over; the next one comes after it */
     Initial *initials;

@@ -67,6 +67,7 @@ static void give_up_record(GraphLaunch *launch, Step *step, uint64_t time)
 static void let_go(GraphLaunch *launch)
 {
     if (us_reference_drop(&launch->references)) {
+        us_graph_end_own(launch);
         us_replaced_let_go(launch->replaced);
         us_graph_let_go(launch->graph);
         free(launch);
@@ -80,10 +81,27 @@ static void release_launch(void *argument)
     pthread_mutex_lock(&launch->graph->lock);
     each_external(launch, give_up_record, 0);
     pthread_mutex_unlock(&launch->graph->lock);
+    us_graph_end_own(launch); /* before the launch is over: it tells others of tasks that have not run */
     if (launch->is_in_line) {
         us_graph_leave_line(launch);
     }
     let_go(launch);
+}
+
+/* NULL: no memory. */
+static GraphLaunch *create_launch(GraphState *graph, StreamState *stream)
+{
+    GraphLaunch *launch = malloc(sizeof *launch + graph->external_count * sizeof *launch->records);
+    if (launch == NULL || !us_graph_hold(graph)) {
+        free(launch);
+        return NULL;
+    }
+    *launch = (GraphLaunch){.references = 1, .graph = graph, .stream = stream};
+    if (!us_graph_copy_own(launch)) {
+        let_go(launch);
+        return NULL;
+    }
+    return launch;
 }
 
 /* For the checks: a launch comes after the records that it waits for, and uses what its tasks use, in any order. */
@@ -173,12 +191,12 @@ static Use *prepare(GraphLaunch *launch, size_t *use_count)
 bool us_graph_launch(Graph *public, Stream *stream, const char *name)
 {
     GraphState *graph = graph_state(public);
-    GraphLaunch *launch = malloc(sizeof *launch + graph->external_count * sizeof *launch->records);
-    if (launch == NULL || !us_graph_hold(graph)) {
-        free(launch);
+    GraphLaunch *launch = create_launch(graph, stream_state(stream));
+    if (launch == NULL) {
         return false;
     }
-    *launch = (GraphLaunch){.references = 2, .graph = graph, .stream = stream_state(stream)};
+    us_reference_take(&launch->references);
+    const bool awaited = us_stream_mode() == STREAM_MODE_DEFERRED && us_graph_own_is_awaited(launch);
     size_t use_count = 0;
     Use *uses = prepare(launch, &use_count);
     Moment *after = launch->moment;
@@ -199,5 +217,8 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     }
     keep_moment(graph, launch->moment);
     let_go(launch);
+    if (queued && awaited) {
+        us_stream_allow(stream_state(stream), ticket);
+    }
     return queued;
 }

@@ -11,6 +11,11 @@ typedef struct Replaced {
     Body *bodies[]; /* of the step with that id; NULL: it has none. Held */
 } Replaced;
 
+/* A task of a step that is a launch's alone. NULL: none. */
+typedef struct OwnTask {
+    Body *original, *copy; /* held */
+} OwnTask;
+
 /* One launch. `records` has a number for each external step: the record it makes or waits for. */
 typedef struct GraphLaunch {
     References references; /* its task, and the call that makes it */
@@ -21,6 +26,8 @@ typedef struct GraphLaunch {
     uint64_t ticket;          /* of its task, once it is in line */
     _Atomic bool aborted;
     Replaced *replaced; /* held; NULL: no update since the launch. With the graph's lock */
+    OwnTask *own;       /* by the step's id; while it runs with the graph's lock */
+    size_t own_count;
     Moment *moment;     /* for the checks, of the call: what it waits for, then when it is over */
     uint64_t records[];
 } GraphLaunch;
@@ -28,9 +35,23 @@ typedef struct GraphLaunch {
 /* Runs the graph's steps, as that launch, or, without one, as a part of another graph. */
 DeviceFault us_graph_run(GraphState *graph, const GraphLaunch *launch, Explanation *why);
 
-/* The task of a step of the graph as it was at the launch; NULL: none. With the graph's lock held. */
+/* The task of a step of the graph as it was at the launch, or the launch's own; NULL: none. With the graph's lock held. */
 Body *us_graph_body_at_launch(const GraphLaunch *launch, const Step *step);
 void us_replaced_let_go(Replaced *replaced);
+
+/* ---- tasks that are a launch's own (graph_own.c) ---- */
+
+/* Makes them; false: no memory. A launch has none where the graph decides by itself how often they run. */
+bool us_graph_copy_own(GraphLaunch *launch);
+/* Such a step runs, even if the program has disabled it since: others may wait for it. */
+bool us_graph_has_own(const GraphLaunch *launch, const Step *step);
+/* What the step is to run: a copy of its task as updates have left it, in the turn that the launch has drawn. With the graph's
+ * lock held. */
+Body *us_graph_own_body(const GraphLaunch *launch, const Step *step);
+/* They take their turns among all that is queued, in the order in which they were recorded. */
+void us_graph_draw_own(const GraphLaunch *launch);
+bool us_graph_own_is_awaited(const GraphLaunch *launch);
+void us_graph_end_own(GraphLaunch *launch);
 
 /* ---- the line (graph_line.c) ---- */
 

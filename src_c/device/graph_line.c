@@ -25,6 +25,7 @@ void us_graph_enter_line(void *argument, uint64_t ticket)
     } else {
         last->next = launch;
     }
+    us_graph_draw_own(launch); /* here, so that of two launches the first in line has the earlier turns */
     pthread_mutex_unlock(&graph->line_lock);
 }
 

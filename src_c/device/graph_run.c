@@ -20,6 +20,8 @@ typedef struct Run {
     Explanation *why;
 } Run;
 
+static const uint32_t NO_STEP = UINT32_MAX;
+
 typedef enum Progress { PROGRESS_MADE, PROGRESS_NONE, PROGRESS_OVER } Progress;
 
 /* ---- numbers in device memory ------------------------------------------------------------------------------------ */
@@ -194,6 +196,7 @@ static bool take_step(Run *run, uint32_t branch, Step *step)
     if (found) {
         *step = steps->steps[cursor->next];
         step->body = us_graph_body_at_launch(run->launch, step);
+        step->disabled &= !us_graph_has_own(run->launch, step);
         if (step->body != NULL) {
             us_reference_take(&step->body->references);
         }
@@ -202,14 +205,18 @@ static bool take_step(Run *run, uint32_t branch, Step *step)
     return found;
 }
 
-static Progress advance(Run *run, uint32_t branch, bool may_block, bool *outside)
+/* `*blocked`: which step has to wait for the world outside; NO_STEP: none. */
+static Progress advance(Run *run, uint32_t branch, bool may_block, uint32_t *blocked)
 {
     Step step;
+    *blocked = NO_STEP;
     if (!take_step(run, branch, &step)) {
         return PROGRESS_OVER;
     }
-    bool waits = has_to_wait(run, &step, outside);
-    if (!waits || (may_block && *outside)) {
+    bool outside = false;
+    bool waits = has_to_wait(run, &step, &outside);
+    *blocked = waits && outside ? step.id : NO_STEP;
+    if (!waits || (may_block && outside)) {
         waits = false;
         Cursor *cursor = &run->cursors[branch];
         cursor->next++;
@@ -232,20 +239,23 @@ static bool goes_on(const Run *run)
 }
 
 /* Goes through all branches as far as possible without waiting. True: some branch moved; `*blocked`: one that waits
- * for the world outside, UINT32_MAX: none; `*waiting`: some branch is not at its end. */
+ * for the world outside, UINT32_MAX: none; `*waiting`: some branch is not at its end. Of several that wait it is that whose
+ * step was recorded first: it has the earliest turn of those that take turns, and the later ones come after it. */
 static bool sweep(Run *run, uint32_t *blocked, bool *waiting)
 {
     bool moved = false;
+    uint32_t first = NO_STEP;
     *blocked = UINT32_MAX;
     *waiting = false;
     for (uint32_t b = 0; b < run->graph->branch_count && goes_on(run); b++) {
         Progress progress = PROGRESS_MADE;
-        bool outside = false;
-        while (goes_on(run) && (progress = advance(run, b, false, &outside)) == PROGRESS_MADE) {
+        uint32_t step = NO_STEP;
+        while (goes_on(run) && (progress = advance(run, b, false, &step)) == PROGRESS_MADE) {
             moved = true;
         }
         *waiting |= progress == PROGRESS_NONE;
-        if (progress == PROGRESS_NONE && outside && *blocked == UINT32_MAX) {
+        if (progress == PROGRESS_NONE && step < first) {
+            first = step;
             *blocked = b;
         }
     }
@@ -265,8 +275,8 @@ static void run_branches(Run *run)
             us_explain(run->why, "a branch of graph %u waits for a record that no branch makes", run->graph->public.id);
             run->fault = DEVICE_FAULT_TIMEOUT;
         } else if (!moved) {
-            bool outside = false;
-            advance(run, blocked, true, &outside);
+            uint32_t step = NO_STEP;
+            advance(run, blocked, true, &step);
         }
     }
 }

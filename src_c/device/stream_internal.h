@@ -8,6 +8,15 @@
 
 #include <stdatomic.h>
 
+/* Of a task that takes turns with others in the order of what is queued: each launch of a graph that has recorded it runs
+ * a copy of its own. */
+typedef struct TaskCopying {
+    void *(*copy)(void *argument);   /* the copy's argument; NULL: no memory */
+    void (*draw)(void *argument);    /* the copy's turn: the launch has its place in a queue. Takes no lock */
+    void (*inherit)(void *argument, void *from); /* the turn of a copy of the task that an update has replaced */
+    bool (*awaited)(void *argument); /* by another process, which cannot ask a deferred stream to go on */
+} TaskCopying;
+
 typedef struct Task {
     struct Task *next;
     Work work;
@@ -16,6 +25,7 @@ typedef struct Task {
     void (*release)(void *argument);
     /* NULL: nothing. Called once it has its place in a queue (not in a recording), with the stream's lock held. */
     void (*takes_place)(void *argument, uint64_t ticket);
+    const TaskCopying *copying; /* NULL: all launches of a graph run the same one */
     void *argument;
     const void *caller; /* in the program (report/caller.h), when somebody may want to know */
     const Use *uses;    /* while it is being queued or recorded */

@@ -432,6 +432,56 @@ static QueuedLaunch *copy_task(const LaunchTask *task, const Device *device)
     return queued;
 }
 
+/* ---- of a recorded launch that meets others: one for each launch of its graph ---- */
+
+static void *moved(const QueuedLaunch *from, QueuedLaunch *to, const void *part)
+{
+    return (char *)to + ((const char *)part - (const char *)from);
+}
+
+static void *copy_recorded(void *argument)
+{
+    const QueuedLaunch *from = argument;
+    size_t size = from->size;
+    QueuedLaunch *copy = us_block_take(&size);
+    if (copy == NULL) {
+        return NULL;
+    }
+    memcpy(copy, from, from->size);
+    copy->size = size;
+    copy->ran = false;
+    copy->task.attributes = moved(from, copy, from->task.attributes);
+    copy->task.names = moved(from, copy, from->task.names);
+    copy->task.access = moved(from, copy, from->task.access);
+    copy->task.parts = moved(from, copy, from->task.parts);
+    copy->packed = moved(from, copy, from->packed);
+    copy->views = moved(from, copy, from->views);
+    copy->task.meeting->take((void *)copy->task.attributes, true);
+    return copy;
+}
+
+static void draw_recorded(void *argument)
+{
+    const LaunchTask *task = &((const QueuedLaunch *)argument)->task;
+    task->meeting->draw((void *)task->attributes);
+}
+
+static void inherit(void *argument, void *from)
+{
+    const LaunchTask *task = &((const QueuedLaunch *)argument)->task, *before = &((const QueuedLaunch *)from)->task;
+    if (task->meeting == before->meeting) {
+        task->meeting->inherit((void *)task->attributes, (void *)before->attributes);
+    }
+}
+
+static bool is_awaited(void *argument)
+{
+    const LaunchTask *task = &((const QueuedLaunch *)argument)->task;
+    return task->meeting->awaited(task->attributes);
+}
+
+static const TaskCopying copying = {copy_recorded, draw_recorded, inherit, is_awaited};
+
 /* The launch may be over, and gone, once it is queued. */
 static bool queue_meeting(const LaunchTask *given, Task task, QueuedLaunch *launch, StreamState *stream)
 {
@@ -439,6 +489,7 @@ static bool queue_meeting(const LaunchTask *given, Task task, QueuedLaunch *laun
     Moment *after = meeting->after(launch->task.attributes, &stream->public), *over = NULL;
     uint64_t ticket = 0;
     task.ready = is_ready;
+    task.copying = &copying;
     task.after = after;
     task.over = &over;
     const bool queued = us_stream_queue(stream, task, &ticket);
@@ -466,7 +517,11 @@ bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
     QueuedLaunch *queued = copy_task(task, stream->context->device);
     if (task->meeting != NULL) {
         void *attributes = (void *)(queued != NULL ? &queued->task : task)->attributes;
-        task->meeting->take(attributes, us_capture_status(stream, NULL) != CAPTURE_NONE);
+        const bool recorded = us_stream_is_recorded(stream);
+        task->meeting->take(attributes, recorded);
+        if (!recorded) {
+            task->meeting->draw(attributes);
+        }
     }
     if (queued == NULL) {
         if (task->meeting != NULL) {

@@ -26,6 +26,8 @@ enum { LAUNCH_RESULT_LIMIT = 2 };
 typedef struct LaunchMeeting {
     /* When a queue takes its copy of the attributes, and when it gives it up; without memory for a copy, with those given. */
     void (*take)(void *attributes, bool recorded);
+    void (*draw)(void *attributes); /* its turn, when it is queued; of a recorded one when its graph is launched */
+    void (*inherit)(void *attributes, void *from); /* the turn of another one, which does not run any more */
     void (*release)(void *attributes, bool ran);
     bool (*ready)(const void *attributes);   /* as Task.ready */
     bool (*awaited)(const void *attributes); /* by another process, which cannot ask a deferred stream to go on */

@@ -48,14 +48,17 @@ static uint64_t draw(Turns *turns)
     return atomic_fetch_add(&turns->drawn, 1);
 }
 
-uint64_t us_direct_turn(Room *room, int32_t peer, bool sends)
+static bool take_turn(Turns *turns, uint64_t turn)
 {
-    return draw(&room->direct[peer][sends]);
+    return (turn == NO_TURN || atomic_load(&turns->served) == turn) && !atomic_exchange(&turns->taken, true);
 }
 
-static void end_turn(Room *room, Turns *turns)
+static void end_turn(Room *room, Turns *turns, uint64_t turn)
 {
-    atomic_fetch_add(&turns->served, 1);
+    if (turn != NO_TURN) {
+        atomic_fetch_add(&turns->served, 1);
+    }
+    atomic_store(&turns->taken, false);
     us_signal_tell(us_room_bell(room, room->rank));
 }
 
@@ -65,10 +68,7 @@ static void end_turn(Room *room, Turns *turns)
 static bool begin(Room *room, ChannelKind kind, Transfer *transfer)
 {
     if (!transfer->begun && kind == CHANNEL_DIRECT) {
-        if (transfer->turn == NO_TURN) {
-            transfer->turn = us_direct_turn(room, transfer->peer, transfer->sends);
-        }
-        transfer->begun = atomic_load(&room->direct[transfer->peer][transfer->sends].served) == transfer->turn;
+        transfer->begun = take_turn(&room->direct[transfer->peer][transfer->sends], transfer->turn);
         return transfer->begun;
     }
     return true;
@@ -121,7 +121,7 @@ static bool move(Room *room, ChannelKind kind, Transfer *transfer, Explanation *
     if (transfer->moved == head + bytes) {
         transfer->over = true;
         if (kind == CHANNEL_DIRECT) {
-            end_turn(room, &room->direct[transfer->peer][transfer->sends]);
+            end_turn(room, &room->direct[transfer->peer][transfer->sends], transfer->turn);
         }
     }
     return moved;
@@ -256,12 +256,50 @@ KernelStatus us_exchange(Room *room, ChannelKind kind, Transfer *transfers, int3
 void us_rank_task_take(void *attributes, bool recorded)
 {
     RankTask *task = attributes;
-    Room *room = task->room;
-    us_room_hold(room);
+    us_room_hold(task->room);
     task->turn = NO_TURN;
-    if (!recorded) {
-        task->turn = task->kind == CHANNEL_COLLECTIVE ? draw(&room->collective) : 0;
-        atomic_fetch_add(&room->busy, 1);
+    task->recorded = recorded;
+}
+
+static void draw_for_messages(Exchange *exchange)
+{
+    Room *room = exchange->task.room;
+    for (int32_t i = 0; i < exchange->count; i++) {
+        ExchangeItem *item = &exchange->items[i];
+        item->turn = item->peer == room->rank ? NO_TURN : draw(&room->direct[item->peer][item->sends]);
+    }
+}
+
+void us_rank_task_draw(void *attributes)
+{
+    RankTask *task = attributes;
+    if (task->kind == CHANNEL_DIRECT) {
+        task->turn = 0;
+        draw_for_messages(attributes);
+    } else {
+        task->turn = draw(&task->room->collective);
+    }
+    atomic_fetch_add(&task->room->busy, 1);
+}
+
+static bool inherit_messages(Exchange *exchange, const Exchange *from)
+{
+    bool same = exchange->count == from->count;
+    for (int32_t i = 0; i < exchange->count && same; i++) {
+        ExchangeItem *item = &exchange->items[i];
+        same = item->peer == from->items[i].peer && item->sends == from->items[i].sends;
+        item->turn = same ? from->items[i].turn : NO_TURN;
+    }
+    return same;
+}
+
+void us_rank_task_inherit(void *attributes, void *from)
+{
+    RankTask *task = attributes, *before = from;
+    const bool alike = task->room == before->room && task->kind == before->kind;
+    if (alike && (task->kind != CHANNEL_DIRECT || inherit_messages(attributes, from))) {
+        task->turn = before->turn;
+        before->turn = NO_TURN;
     }
 }
 
@@ -289,11 +327,11 @@ void us_rank_task_release(void *attributes, bool ran)
 bool us_rank_task_is_ready(const void *attributes)
 {
     const RankTask *task = attributes;
-    const bool recorded = task->turn == NO_TURN;
     if (task->room->ranks == 1) {
-        return recorded || task->kind == CHANNEL_DIRECT || atomic_load(&task->room->collective.served) == task->turn;
+        return task->turn == NO_TURN || task->kind == CHANNEL_DIRECT ||
+               atomic_load(&task->room->collective.served) == task->turn;
     }
-    return !recorded && us_stream_mode() != STREAM_MODE_INLINE;
+    return !task->recorded && us_stream_mode() != STREAM_MODE_INLINE;
 }
 
 bool us_rank_task_is_awaited(const void *attributes)
@@ -313,8 +351,9 @@ void us_rank_task_over(const void *attributes, struct Moment *moment)
     us_room_note_last(task->room, task->kind == CHANNEL_COLLECTIVE, moment);
 }
 
-const LaunchMeeting us_rank_meeting = {us_rank_task_take,       us_rank_task_release, us_rank_task_is_ready,
-                                       us_rank_task_is_awaited, us_rank_task_after,   us_rank_task_over};
+const LaunchMeeting us_rank_meeting = {us_rank_task_take,     us_rank_task_draw,       us_rank_task_inherit,
+                                       us_rank_task_release,  us_rank_task_is_ready,   us_rank_task_is_awaited,
+                                       us_rank_task_after,    us_rank_task_over};
 
 static void begin_task(const RankTask *task)
 {
@@ -336,7 +375,7 @@ static KernelStatus end_task(const RankTask *task, KernelStatus status)
     return status;
 }
 
-static KernelStatus await_turn(const RankTask *task, uint64_t turn)
+static KernelStatus await_turn(const RankTask *task)
 {
     Room *room = task->room;
     SignalWords *bell = us_room_bell(room, room->rank);
@@ -345,7 +384,7 @@ static KernelStatus await_turn(const RankTask *task, uint64_t turn)
     for (;;) {
         const uint32_t changes = atomic_load(&bell->changes);
         const bool left = us_room_has_lost(room, room->rank, false, &why); /* the operator was planned before */
-        if (!left && atomic_load(&room->collective.served) == turn) {
+        if (!left && take_turn(&room->collective, task->turn)) {
             return KERNEL_OK;
         }
         if (left || us_room_has_failed(room, &why) || !wait_for_bell(&wait, changes, &why)) {
@@ -358,14 +397,14 @@ KernelStatus us_collective_begin(const RankTask *task)
 {
     begin_task(task);
     us_task_sleeps(wake, us_room_bell(task->room, task->room->rank));
-    const KernelStatus status = await_turn(task, task->turn == NO_TURN ? draw(&task->room->collective) : task->turn);
+    const KernelStatus status = await_turn(task);
     us_task_sleeps(NULL, NULL);
     return status;
 }
 
 KernelStatus us_collective_end(const RankTask *task, KernelStatus status)
 {
-    end_turn(task->room, &task->room->collective);
+    end_turn(task->room, &task->room->collective, task->turn);
     return end_task(task, status);
 }
 

@@ -32,20 +32,25 @@ KernelStatus us_exchange(Room *room, ChannelKind kind, Transfer *transfers, int3
 /* ---- tasks of a stream ---- */
 
 /* What begins the attributes of every task here. Operations of one room take turns, in the order in which they were queued;
- * those that a graph has recorded, which run many times, when they run. */
+ * those that a graph has recorded, in which the graph was launched. Where a graph decides by itself which of its tasks it runs,
+ * they run between others, as soon as none does: what the program has put before them is over then, and what it has put behind
+ * them has not begun. */
 typedef struct RankTask {
     Room *room;
-    ChannelKind kind;
-    uint64_t turn; /* of collective operations; NO_TURN: recorded */
+    ChannelKind kind; /* DIRECT: of an Exchange, whose items have turns of their own */
+    bool recorded;    /* a graph runs it */
+    uint64_t turn;    /* of collective operations; NO_TURN: it runs between others */
     char caption[CAPTION_BYTES];
 } RankTask;
 #define NO_TURN UINT64_MAX
 
 extern const LaunchMeeting us_rank_meeting;
 
-/* Its parts. A task takes its turn and is counted; what it comes after is known of the ranks of this process, as far as they
+/* Its parts. A task that draws its turn is counted; what it comes after is known of the ranks of this process, as far as they
  * have queued their part. */
 void us_rank_task_take(void *attributes, bool recorded);
+void us_rank_task_draw(void *attributes);
+void us_rank_task_inherit(void *attributes, void *from); /* not of messages between others */
 void us_rank_task_release(void *attributes, bool ran);
 bool us_rank_task_is_ready(const void *attributes);
 bool us_rank_task_is_awaited(const void *attributes);
@@ -53,7 +58,6 @@ struct Moment *us_rank_task_after(const void *attributes, Stream *stream);
 void us_rank_task_over(const void *attributes, struct Moment *moment);
 /* A task that never runs leaves the other ranks waiting, so they are told. */
 void us_rank_task_drop(const RankTask *task);
-uint64_t us_direct_turn(Room *room, int32_t peer, bool sends);
 
 /* Around a collective operation: waits for those before it on this rank. The others are told where it has failed. */
 KernelStatus us_collective_begin(const RankTask *task);

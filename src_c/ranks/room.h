@@ -22,9 +22,10 @@ typedef struct Channel {
     _Alignas(64) char bytes[CHANNEL_BYTES];
 } Channel;
 
-/* Who may use something next: numbers are drawn in the order of the calls. */
+/* Who may use something next: numbers are drawn in the order of the calls. Who has none may whenever nobody does. */
 typedef struct Turns {
     _Atomic uint64_t drawn, served;
+    _Atomic bool taken; /* somebody uses it */
 } Turns;
 
 struct SharedRoom;

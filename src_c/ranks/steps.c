@@ -121,6 +121,26 @@ static void take(void *attributes, bool recorded)
     }
 }
 
+static void draw(void *attributes)
+{
+    const RankSteps *steps = attributes;
+    for (int32_t i = 0; i < steps->count; i++) {
+        if (steps->steps[i].meets) {
+            us_rank_task_draw((void *)(uintptr_t)attributes_of(steps, i));
+        }
+    }
+}
+
+static void inherit(void *attributes, void *from)
+{
+    const RankSteps *steps = attributes, *before = from;
+    for (int32_t i = 0; i < steps->count && steps->count == before->count; i++) {
+        if (steps->steps[i].meets && before->steps[i].meets) {
+            us_rank_task_inherit((void *)(uintptr_t)attributes_of(steps, i), (void *)(uintptr_t)attributes_of(before, i));
+        }
+    }
+}
+
 static void release(void *attributes, bool ran)
 {
     const RankSteps *steps = attributes;
@@ -131,4 +151,4 @@ static void release(void *attributes, bool ran)
     }
 }
 
-const LaunchMeeting us_rank_steps_meeting = {take, release, are_ready, are_awaited, come_after, be_over};
+const LaunchMeeting us_rank_steps_meeting = {take, draw, inherit, release, are_ready, are_awaited, come_after, be_over};

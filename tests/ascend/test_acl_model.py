@@ -511,3 +511,29 @@ print("line")
                                            (ENDED, "ended"), (LINE, "line")])
 def test_replay(program, word, mode):
     assert run_python(BEGIN + program, {"UNDERSTUDY_STREAM": mode}).split() == [word]
+
+
+# A model and an event that it records know each other; both end, whichever is destroyed first.
+FREED = """
+from tests.memory import resident
+def record_often(count):
+    for number in range(count):
+        passed = event()
+        begin(s)
+        ok(lib.aclrtMemsetAsync(a.address, BYTES, 1, BYTES, s))
+        ok(lib.aclrtRecordEvent(passed, s))
+        model = end(s)
+        ends = [(lib.aclmdlRIDestroy, model), (lib.aclrtDestroyEvent, passed)]
+        for function, object in ends if number % 2 else reversed(ends):
+            ok(function(object))
+s, a = stream(), Array()
+record_often(1000)
+before = resident()
+record_often(6000)  # kilobytes each
+assert resident() - before < 4 << 20, resident() - before
+print("freed")
+"""
+
+
+def test_models_and_events_that_they_record_leave_no_memory_behind():
+    assert run_python(BEGIN + FREED, {}).split() == ["freed"]

@@ -463,3 +463,41 @@ def test_gates_fill_the_weight_space():
                     if place is not None:
                         taken[place[0] : place[0] + np.prod(place[1])] += 1
         assert (taken == 1).all()
+
+
+# Two threads give one descriptor different sizes, a third one asks for them, and the descriptor ends under all of them.
+THREADS = """
+import threading
+from understudy.maca import ffi, lib
+SIZES = (2, 900)
+def rounds():
+    place = ffi.new("mcdnnRNNDataDescriptor_t *")
+    for _ in range(150):
+        assert lib.mcdnnCreateRNNDataDescriptor(place) == 0
+        yield place[0]
+def set_sizes(size):
+    lengths = [size] * size
+    for _ in range(200):
+        if lib.mcdnnSetRNNDataDescriptor(shared, 0, 0, size, size, 3, lengths, ffi.NULL) != 0:
+            break
+def ask():
+    steps, batch, lengths = ffi.new("int *"), ffi.new("int *"), ffi.new("int[]", max(SIZES))
+    for _ in range(200):
+        if lib.mcdnnGetRNNDataDescriptor(shared, ffi.NULL, ffi.NULL, steps, batch, ffi.NULL, max(SIZES), lengths, ffi.NULL) == 0:
+            told.add((steps[0], batch[0], *lengths[0 : batch[0]]))
+told = set()
+for shared in rounds():
+    threads = [threading.Thread(target=set_sizes, args=(size,)) for size in SIZES] + [threading.Thread(target=ask)]
+    for thread in threads:
+        thread.start()
+    threads[0].join()
+    assert lib.mcdnnDestroyRNNDataDescriptor(shared) == 0
+    for thread in threads:
+        thread.join()
+assert told and told <= {(size, size, *[size] * size) for size in SIZES}
+print("whole")
+"""
+
+
+def test_threads_that_share_a_descriptor_of_sequences_see_what_one_call_has_set():
+    assert run_python(THREADS, {"UNDERSTUDY_LOG": "off"}).split() == ["whole"]

@@ -166,3 +166,35 @@ print("replayed")
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
 def test_a_launch_does_it_again(mode):
     assert run_python(PROGRAM, {"UNDERSTUDY_STREAM": mode}).split() == ["replayed"]
+
+
+# Two streams joined by events: the graph and its events know each other, and both end.
+FREED = """
+from tests.memory import resident
+from tests.maca import runtime_support as rt
+from tests.maca.runtime_support import ffi, lib, made, ok
+def record_often(count):
+    for number in range(count):
+        fork, join = (made("mcEvent_t", lib.mcEventCreate) for _ in range(2))
+        ok(lib.mcStreamBeginCapture(s, lib.mcStreamCaptureModeRelaxed))
+        ok(lib.mcEventRecord(fork, s))
+        ok(lib.mcStreamWaitEvent(t, fork, 0))
+        ok(lib.mcMemsetAsync(memory, 1, 64, t))
+        ok(lib.mcEventRecord(join, t))
+        ok(lib.mcStreamWaitEvent(s, join, 0))
+        graph = made("mcGraph_t", lambda cell: lib.mcStreamEndCapture(s, cell))
+        ends = [(lib.mcGraphDestroy, graph), (lib.mcEventDestroy, fork), (lib.mcEventDestroy, join)]
+        for function, object in ends if number % 2 else reversed(ends):
+            ok(function(object))
+s, t = (made("mcStream_t", lib.mcStreamCreate) for _ in range(2))
+memory = rt.device_memory(64)
+record_often(1000)
+before = resident()
+record_often(6000)  # kilobytes each
+assert resident() - before < 4 << 20, resident() - before
+print("freed")
+"""
+
+
+def test_graphs_and_events_that_they_record_leave_no_memory_behind():
+    assert run_python(FREED, {}).split() == ["freed"]

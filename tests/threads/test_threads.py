@@ -21,6 +21,15 @@ def test_threads_share_a_device(name, mode, sanitizer):
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
+@pytest.mark.parametrize("sanitizer", ["", "address", "thread"], ids=lambda build: build or "plain")
+@pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
+@pytest.mark.parametrize("ranks", ["threads", "processes"])
+def test_models_and_calls_of_a_communicator_take_turns_in_the_order_of_the_launches(ranks, mode, sanitizer):
+    program = native.build_vendor(HERE / "ascend_model_turns.c", "ascend", sanitizer)
+    done = native.run([program, ranks], {"UNDERSTUDY_STREAM": mode, "UNDERSTUDY_LOG": "off"})
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("mode", ["async", "deferred"])
 @pytest.mark.parametrize("name", ["ascend_orders", "maca_orders"])
 def test_two_threads_in_every_order_of_their_locks(name, mode):

@@ -14,7 +14,7 @@ static void queue(Operation *op, const HcclSendRecvItem *items, uint32_t count)
 {
     Messages messages = hccl_messages(op, CHANNEL_DIRECT, (int32_t)count);
     for (uint32_t i = 0; op->call.status == 0 && i < count; i++) {
-        hccl_add(&messages, op, items[i].remoteRank, items[i].sendRecvType == HCCL_SEND,
+        hccl_add(&messages, items[i].remoteRank, items[i].sendRecvType == HCCL_SEND,
                  hccl_elements(items[i].buf, 0, items[i].count, items[i].dataType));
     }
     hccl_send(op, &messages, "a message");

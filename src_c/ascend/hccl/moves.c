@@ -10,11 +10,11 @@ static void answer(Messages *messages, const Operation *op, uint32_t root)
     const bool gives = op->call.status == 0 && (uint32_t)op->rank == root;
     for (int32_t rank = 0; gives && rank < op->ranks; rank++) {
         if (rank != op->rank) {
-            hccl_add(messages, op, (uint32_t)rank, false, us_view_absent());
+            hccl_add(messages, (uint32_t)rank, false, us_view_absent());
         }
     }
     if (op->call.status == 0 && !gives) {
-        hccl_add(messages, op, root, true, us_view_absent());
+        hccl_add(messages, root, true, us_view_absent());
     }
 }
 
@@ -30,11 +30,11 @@ HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint3
     const bool sends = (uint32_t)op.rank == root;
     for (int32_t rank = 0; sends && rank < op.ranks; rank++) {
         if (rank != op.rank) {
-            hccl_add(&messages, &op, (uint32_t)rank, true, view);
+            hccl_add(&messages, (uint32_t)rank, true, view);
         }
     }
     if (!sends) {
-        hccl_add(&messages, &op, root, false, view);
+        hccl_add(&messages, root, false, view);
     }
     answer(&messages, &op, root);
     hccl_send(&op, &messages, "HcclBroadcast(type %d, root %u)", (int)dataType, (unsigned)root);
@@ -53,10 +53,10 @@ HcclResult HcclScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, HcclDat
     hccl_require_elements(&op, "recvCount", recvCount, dataType, (uint64_t)op.ranks);
     Messages messages = hccl_messages(&op, CHANNEL_COLLECTIVE, TWO_FOR_EACH);
     for (int32_t rank = 0; sends && rank < op.ranks; rank++) {
-        hccl_add(&messages, &op, (uint32_t)rank, true,
+        hccl_add(&messages, (uint32_t)rank, true,
                  hccl_elements(sendBuf, (uint64_t)rank * recvCount, recvCount, dataType));
     }
-    hccl_add(&messages, &op, root, false, hccl_elements(recvBuf, 0, recvCount, dataType));
+    hccl_add(&messages, root, false, hccl_elements(recvBuf, 0, recvCount, dataType));
     answer(&messages, &op, root);
     hccl_send(&op, &messages, "HcclScatter(type %d, root %u)", (int)dataType, (unsigned)root);
     return hccl_end(&op);
@@ -72,8 +72,8 @@ HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount, HcclD
     hccl_require_elements(&op, "sendCount", sendCount, dataType, (uint64_t)op.ranks);
     Messages messages = hccl_messages(&op, CHANNEL_COLLECTIVE, TWO_FOR_EACH);
     for (int32_t rank = 0; rank < op.ranks; rank++) {
-        hccl_add(&messages, &op, (uint32_t)rank, true, hccl_elements(sendBuf, 0, sendCount, dataType));
-        hccl_add(&messages, &op, (uint32_t)rank, false,
+        hccl_add(&messages, (uint32_t)rank, true, hccl_elements(sendBuf, 0, sendCount, dataType));
+        hccl_add(&messages, (uint32_t)rank, false,
                  hccl_elements(recvBuf, (uint64_t)rank * sendCount, sendCount, dataType));
     }
     hccl_send(&op, &messages, "HcclAllGather(type %d)", (int)dataType);
@@ -85,8 +85,8 @@ HcclResult HcclBarrier(HcclComm comm, aclrtStream stream)
     Operation op = hccl_begin("HcclBarrier", comm, stream);
     Messages messages = hccl_messages(&op, CHANNEL_COLLECTIVE, TWO_FOR_EACH);
     for (int32_t rank = 0; rank < op.ranks; rank++) {
-        hccl_add(&messages, &op, (uint32_t)rank, true, us_view_absent());
-        hccl_add(&messages, &op, (uint32_t)rank, false, us_view_absent());
+        hccl_add(&messages, (uint32_t)rank, true, us_view_absent());
+        hccl_add(&messages, (uint32_t)rank, false, us_view_absent());
     }
     hccl_send(&op, &messages, "HcclBarrier");
     return hccl_end(&op);
@@ -142,8 +142,8 @@ HcclResult HcclAllGatherV(void *sendBuf, uint64_t sendCount, void *recvBuf, cons
                (unsigned long long)parts.counts[op.rank]);
     Messages messages = hccl_messages(&op, CHANNEL_COLLECTIVE, TWO_FOR_EACH);
     for (int32_t rank = 0; op.call.status == 0 && rank < op.ranks; rank++) {
-        hccl_add(&messages, &op, (uint32_t)rank, true, hccl_elements(sendBuf, 0, sendCount, dataType));
-        hccl_add(&messages, &op, (uint32_t)rank, false, part_of(&parts, rank, recvBuf, dataType));
+        hccl_add(&messages, (uint32_t)rank, true, hccl_elements(sendBuf, 0, sendCount, dataType));
+        hccl_add(&messages, (uint32_t)rank, false, part_of(&parts, rank, recvBuf, dataType));
     }
     hccl_send(&op, &messages, "HcclAllGatherV(type %d)", (int)dataType);
     return hccl_end(&op);
@@ -165,8 +165,8 @@ static void all_to_all(Operation *op, const Parts *sent, const void *sendBuf, co
     hccl_require_apart(op, sendBuf, recvBuf);
     Messages messages = hccl_messages(op, CHANNEL_COLLECTIVE, TWO_FOR_EACH);
     for (int32_t rank = 0; op->call.status == 0 && rank < op->ranks; rank++) {
-        hccl_add(&messages, op, (uint32_t)rank, true, part_of(sent, rank, sendBuf, type));
-        hccl_add(&messages, op, (uint32_t)rank, false, part_of(received, rank, recvBuf, type));
+        hccl_add(&messages, (uint32_t)rank, true, part_of(sent, rank, sendBuf, type));
+        hccl_add(&messages, (uint32_t)rank, false, part_of(received, rank, recvBuf, type));
     }
     hccl_send(op, &messages, "%s(type %d)", op->call.function, (int)type);
 }

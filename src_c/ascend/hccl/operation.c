@@ -138,17 +138,14 @@ Messages hccl_messages(const Operation *operation, ChannelKind kind, int32_t lim
     return messages;
 }
 
-void hccl_add(Messages *messages, const Operation *operation, uint32_t peer, bool sends, View view)
+void hccl_add(Messages *messages, uint32_t peer, bool sends, View view)
 {
     Exchange *exchange = messages->exchange;
     if (exchange == NULL || exchange->count == messages->limit) {
         return;
     }
-    const bool drawn = exchange->task.kind == CHANNEL_DIRECT && us_capture_status(operation->stream, NULL) == CAPTURE_NONE &&
-                       (int32_t)peer != operation->rank;
     messages->views[exchange->count] = view;
-    exchange->items[exchange->count++] = (ExchangeItem){
-        (int32_t)peer, sends, drawn ? us_direct_turn(exchange->task.room, (int32_t)peer, sends) : NO_TURN};
+    exchange->items[exchange->count++] = (ExchangeItem){(int32_t)peer, sends, NO_TURN};
 }
 
 /* Names, accesses and pointers of the views, as a task wants them. */

@@ -36,7 +36,7 @@ typedef struct Messages {
     int32_t limit;
 } Messages;
 Messages hccl_messages(const Operation *operation, ChannelKind kind, int32_t limit);
-void hccl_add(Messages *messages, const Operation *operation, uint32_t peer, bool sends, View view);
+void hccl_add(Messages *messages, uint32_t peer, bool sends, View view);
 /* Queues them under a caption, and releases the list. */
 void hccl_send(Operation *operation, Messages *messages, const char *format, ...) US_PRINTF(3, 4);
 

@@ -78,8 +78,8 @@ HcclResult HcclAllReduce(void *sendBuf, void *recvBuf, uint64_t count, HcclDataT
     Messages messages = hccl_messages(&operation, CHANNEL_COLLECTIVE, 2 * operation.ranks);
     for (int32_t rank = 0; operation.call.status == 0 && rank < operation.ranks; rank++) {
         if (rank != operation.rank) {
-            hccl_add(&messages, &operation, (uint32_t)rank, true, own);
-            hccl_add(&messages, &operation, (uint32_t)rank, false, share_of(&operation, recvBuf, count, rank, dataType));
+            hccl_add(&messages, (uint32_t)rank, true, own);
+            hccl_add(&messages, (uint32_t)rank, false, share_of(&operation, recvBuf, count, rank, dataType));
         }
     }
     hccl_send(&operation, &messages, "HcclAllReduce(type %d, op %d)", (int)dataType, (int)op);

@@ -23,15 +23,19 @@ typedef struct RnnDescriptor {
     int32_t built_batch; /* of mcdnnBuildRNNDynamic; 0 until then */
 } RnnDescriptor;
 
-/* The padding's bytes, of the type. */
+/* What one call sets, as a whole: it does not change any more, so that a call may use what another thread has replaced. */
 typedef struct RnnData {
-    bool set, fills;
+    bool fills;
     mcdnnDataType_t type;
     mcdnnRNNDataLayout_t layout;
     int32_t steps, batch, vector;
-    int32_t *lengths; /* `batch` of them */
-    _Alignas(8) unsigned char padding[8];
+    _Alignas(8) unsigned char padding[8]; /* the bytes of a number of the type */
+    int32_t lengths[];                    /* `batch` of them */
 } RnnData;
+
+typedef struct RnnDataDescriptor {
+    _Atomic(RnnData *) data; /* NULL: it was given no sizes */
+} RnnDataDescriptor;
 
 /* parameter/alive, parameter/set */
 const RnnDescriptor *check_rnn(Call *call, mcdnnRNNDescriptor_t rnnDesc);

@@ -2,18 +2,20 @@
 #include "report/grace.h"
 #include "rnn.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-static RnnData *descriptor(Call *call, mcdnnRNNDataDescriptor_t rnnDataDesc)
+static RnnDataDescriptor *descriptor(Call *call, mcdnnRNNDataDescriptor_t rnnDataDesc)
 {
     return descriptor_of(call, "rnnDataDesc", rnnDataDesc, HANDLE_RNN_DATA, "an RNN data descriptor");
 }
 
 const RnnData *check_rnn_data(Call *call, const char *parameter, mcdnnRNNDataDescriptor_t handle)
 {
-    const RnnData *data = descriptor_of(call, parameter, handle, HANDLE_RNN_DATA, "an RNN data descriptor");
-    us_require(call, data->set, parameter, "set", MCDNN_STATUS_BAD_PARAM, "%s was given no sizes", parameter);
+    RnnDataDescriptor *found = descriptor_of(call, parameter, handle, HANDLE_RNN_DATA, "an RNN data descriptor");
+    const RnnData *data = found != NULL ? atomic_load(&found->data) : NULL;
+    us_require(call, data != NULL, parameter, "set", MCDNN_STATUS_BAD_PARAM, "%s was given no sizes", parameter);
     return data;
 }
 
@@ -28,17 +30,24 @@ bool rnn_is_uniform(const RnnData *data)
 mcdnnStatus_t mcdnnCreateRNNDataDescriptor(mcdnnRNNDataDescriptor_t *rnnDataDesc)
 {
     return descriptor_make("mcdnnCreateRNNDataDescriptor", HANDLE_RNN_DATA, "rnnDataDesc", rnnDataDesc,
-                           &(const RnnData){0}, sizeof(RnnData));
+                           &(const RnnDataDescriptor){NULL}, sizeof(RnnDataDescriptor));
+}
+
+/* Takes the new data over; NULL: none. Each of several threads buries what it has replaced itself. */
+static void replace(RnnDataDescriptor *target, RnnData *data)
+{
+    RnnData *before = atomic_exchange(&target->data, data);
+    if (before != NULL)
+        us_grace_bury(free, before);
 }
 
 mcdnnStatus_t mcdnnDestroyRNNDataDescriptor(mcdnnRNNDataDescriptor_t rnnDataDesc)
 {
     Call call = us_call_begin("mcdnnDestroyRNNDataDescriptor");
-    const RnnData *data = us_handle_object(rnnDataDesc, HANDLE_RNN_DATA);
-    int32_t *lengths = data != NULL ? data->lengths : NULL;
+    RnnDataDescriptor *target = us_handle_object(rnnDataDesc, HANDLE_RNN_DATA);
     descriptor_destroy(&call, "rnnDataDesc", rnnDataDesc, HANDLE_RNN_DATA);
-    if (call.status == 0 && lengths != NULL)
-        us_grace_bury(free, lengths);
+    if (call.status == 0 && target != NULL)
+        replace(target, NULL);
     return us_call_end(&call);
 }
 
@@ -59,7 +68,7 @@ mcdnnStatus_t mcdnnSetRNNDataDescriptor(
     int maxSeqLength, int batchSize, int vectorSize, const int seqLengthArray[], void *paddingFill)
 {
     Call call = us_call_begin("mcdnnSetRNNDataDescriptor");
-    RnnData *target = descriptor(&call, rnnDataDesc);
+    RnnDataDescriptor *target = descriptor(&call, rnnDataDesc);
     check_on_host(&call, "seqLengthArray", seqLengthArray);
     check_range(&call, "layout", layout, MCDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
                 MCDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED);
@@ -73,19 +82,18 @@ mcdnnStatus_t mcdnnSetRNNDataDescriptor(
                MCDNN_STATUS_NOT_SUPPORTED, "%d steps of %d vectors of %d are more than 2^40 elements", maxSeqLength,
                batchSize, vectorSize);
     check_lengths(&call, layout, maxSeqLength, batchSize, seqLengthArray);
-    int32_t *lengths = call.status == 0 ? malloc((size_t)batchSize * sizeof *lengths) : NULL;
-    us_require(&call, lengths != NULL, "rnnDataDesc", "memory", MCDNN_STATUS_ALLOC_FAILED,
+    const size_t lengths = call.status == 0 ? (size_t)batchSize * sizeof *seqLengthArray : 0;
+    RnnData *wanted = call.status == 0 ? malloc(sizeof *wanted + lengths) : NULL;
+    us_require(&call, wanted != NULL, "rnnDataDesc", "memory", MCDNN_STATUS_ALLOC_FAILED,
                "no host memory for the lengths");
     if (call.status != 0)
         return us_call_end(&call);
-    memcpy(lengths, seqLengthArray, (size_t)batchSize * sizeof *lengths);
-    RnnData wanted = {.set = true, .fills = paddingFill != NULL, .type = dataType, .layout = layout,
-                      .steps = maxSeqLength, .batch = batchSize, .vector = vectorSize, .lengths = lengths};
+    *wanted = (RnnData){.fills = paddingFill != NULL, .type = dataType, .layout = layout, .steps = maxSeqLength,
+                        .batch = batchSize, .vector = vectorSize};
+    memcpy(wanted->lengths, seqLengthArray, lengths);
     if (paddingFill != NULL)
-        memcpy(wanted.padding, paddingFill, us_dtype_size(type_dtype(dataType)));
-    if (target->lengths != NULL)
-        us_grace_bury(free, target->lengths);
-    *target = wanted;
+        memcpy(wanted->padding, paddingFill, us_dtype_size(type_dtype(dataType)));
+    replace(target, wanted);
     return us_call_end(&call);
 }
 
