@@ -70,6 +70,38 @@ def test_a_legal_call(name):
         assert not kinds or {item.dtype.name for item in each(result)} <= kinds, parameter["name"]
 
 
+def legal_with(entry: dict, subject: str) -> dict:
+    """A legal call with an operand that may be left out."""
+    kinds = {p["name"]: p["kind"] for p in entry["parameters"]}
+    return pages.legal(entry) | {name: pages.parsed(value, kinds[name]) for name, value in entry["given"][subject].items()}
+
+
+def has_numpy_types(legal: dict) -> bool:
+    return all(item.dtype in NUMPY for value in legal.values() for item in each(value) if isinstance(item, pages.Shaped))
+
+
+GIVEN = [(name, p["name"]) for name, entry in CALLED.items() for p in operator_text.inputs(entry)
+         if p["name"] in entry["given"] and has_numpy_types(legal_with(entry, p["name"]))]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, subject", GIVEN)
+def test_a_legal_call_with_what_may_be_left_out(name, subject):
+    """The types of the results follow what is given."""
+    entry = CALLED[name]
+    legal = legal_with(entry, subject)
+    shown = [p for p in operator_text.results(entry) if legal[p["name"]] is not None]
+    given = given_to(entry, legal)
+    if operator_text.takes_shape(entry):
+        given["out_shape"] = legal[shown[0]["name"]].shape
+    if entry["result"] == shown[0]["name"]:
+        given["out_dtype"] = NUMPY[legal[shown[0]["name"]].dtype]
+    made = getattr(ops, name)(**given)
+    of_name = dict(zip((p["name"] for p in operator_text.results(entry)), made if isinstance(made, tuple) else (made,)))
+    for parameter in shown:
+        result, spec = of_name[parameter["name"]], legal[parameter["name"]]
+        assert [item.dtype for item in each(result)] == [NUMPY[item.dtype] for item in each(spec)], parameter["name"]
+
+
 @pytest.mark.parametrize("name", [name for name in CALLED if name.startswith("moe_distribute_dispatch")])
 def test_tokens_that_are_quantized_on_their_way_are_bytes(name):
     """Numbers that are all the same are all the largest."""

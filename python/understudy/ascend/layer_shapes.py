@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy
 
 from understudy.ascend.array_shapes import broadcast
@@ -307,7 +309,8 @@ def latent_heads(tokens, heads, numbers):
 
 @shape_function
 def selected_heads(query, key, value):
-    return (*query[:-1], query[-1] * value[-1] // key[-1])
+    """Heads of a key or value have an axis of their own, or lie side by side."""
+    return (*query[:-1], query[-1] * math.prod(value[2:]) // max(math.prod(key[2:]), 1))
 
 
 # ---- bags of embeddings ----------------------------------------------------------------------------------------------------

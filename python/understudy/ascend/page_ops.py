@@ -144,7 +144,8 @@ def _result_dtypes(entry: dict, arrays: dict, values: dict, scalars: list) -> li
 def _is_one_of(name: str, words: list[str], arrays: dict, values: dict) -> bool:
     """Whether an array is of one of these types, or an attribute has one of these values."""
     if name in arrays:
-        return any(str(arrays[name].dtype) == text.TYPES.get(word) for word in words)
+        types = {str(array.dtype) for array in _flat({name: arrays[name]})}
+        return any(text.TYPES.get(word) in types for word in words)
     return str(values.get(name)) in words
 
 
@@ -225,8 +226,9 @@ def _shape_value(entry: dict, name: str, value):
 
 
 def _has_eights(entry: dict, name: str, dtype: numpy.dtype) -> bool:
-    """Where a page has integers of 4 bits, each int32 is eight of them."""
-    return dtype == numpy.int32 and "I4" in entry["dtypes"].get(name, {}).get(text.PRODUCT, [])
+    """Where a page has integers of 4 bits, or a result of them, each int32 is eight of them."""
+    listed = entry["dtypes"].get(name, {}).get(text.PRODUCT, [])
+    return dtype == numpy.int32 and ("I4" in listed or text.shape_rule(entry, name).startswith("packed("))
 
 
 def _whole_shape(array) -> tuple[int, ...]:
