@@ -119,15 +119,18 @@ def compile_program(language: str, stacks, arguments: list[str]) -> None:
     execute(command, dict(os.environ))
 
 
-def check_program(arguments: list[str]) -> None:
+def environment_for(arguments: list[str], stacks: list) -> dict[str, str]:
+    """Of a program that can be run."""
     if not arguments:
         raise UsageError("no program given")
-    toolchain.check_program(arguments[0])
+    environment = toolchain.environment(stacks)
+    toolchain.check_program(arguments[0], environment)
+    return environment
 
 
 def run_cores(options: argparse.Namespace, arguments: list[str]) -> int:
-    check_program(arguments)
-    return ft_run.run(arguments, options.cores, toolchain.environment(toolchain.stacks_named(["ftdsp"])), options.label)
+    environment = environment_for(arguments, toolchain.stacks_named(["ftdsp"]))
+    return ft_run.run(arguments, options.cores, environment, options.label)
 
 
 def dispatch(arguments: list[str]) -> int:
@@ -151,8 +154,7 @@ def dispatch(arguments: list[str]) -> int:
 
         return demo.run(stacks)
     elif options.command == "run":
-        check_program(rest)
-        execute(rest, toolchain.environment(stacks))
+        execute(rest, environment_for(rest, stacks))
     else:
         compile_program("c" if options.command == "cc" else "c++", stacks, rest)
     return 0

@@ -31,9 +31,9 @@ def compiler(language: str) -> list[str]:
     return command
 
 
-def check_program(program: str) -> None:
-    """Refuses what cannot be run by this name."""
-    if shutil.which(program) is None:
+def check_program(program: str, environment: dict[str, str]) -> None:
+    """Refuses what cannot be run by this name in the environment; its PATH has the stacks' own programs too."""
+    if shutil.which(program, path=environment.get("PATH")) is None:
         is_here = os.path.isfile(program) and os.access(program, os.X_OK)
         reason = f"not found in PATH; here is ./{program}" if is_here else (
             "not executable" if os.path.exists(program) else "not found")

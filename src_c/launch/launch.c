@@ -315,7 +315,11 @@ static DeviceFault run(void *argument, Explanation *why)
     if (!open_views(launch, why)) {
         return DEVICE_FAULT_ADDRESS;
     }
-    switch (run_kernel(launch)) {
+    const KernelStatus status = run_kernel(launch);
+    if (status != KERNEL_OK && task->meeting != NULL && us_task_gives_up()) {
+        return DEVICE_FAULT_NONE; /* it waited for others when its stream was stopped: as other waits it ends without a fault */
+    }
+    switch (status) {
     case KERNEL_OK:
         break;
     case KERNEL_NO_MEMORY:

@@ -209,6 +209,35 @@ def test_aborting_a_device_drops_all_its_work_and_tells():
     assert seen == [(0, 0, 5000, 7), (0, 1, 5000, 7)]
 
 
+WAITS_FOR_A_RANK = """
+import time
+from understudy.ascend import ffi, lib
+from tests.ascend.test_acl_stream import stream
+from tests.ascend.test_hccl_operations import all_of_this_thread
+from tests.conformance.ascend.acl_support import device, download, memory, ok
+
+with device(), memory() as block, stream() as made:
+    for abort in (lambda: lib.aclrtDeviceTaskAbort(0, 5000), lambda: lib.aclrtStreamAbort(made)):
+        first, second = all_of_this_thread(2)
+        ok(lib.HcclAllReduce(block, block, 1, lib.HCCL_DATA_TYPE_FP32, lib.HCCL_REDUCE_SUM, first, made))
+        time.sleep(0.05)  # mostly it waits for the other rank by then; before that it is dropped
+        ok(abort())
+        status = lib.aclrtSynchronizeStream(made)
+        ok(lib.HcclCommDestroy(first))
+        ok(lib.HcclCommDestroy(second))
+        if status == 0:  # of an aborted device; an aborted stream takes no work
+            ok(lib.aclrtMemsetAsync(block, 64, 4, 64, made))
+            ok(lib.aclrtSynchronizeStream(made))
+            assert download(block, 64) == bytes([4] * 64)
+        print(status)
+"""
+
+
+@pytest.mark.parametrize("mode", ["async", "deferred"])
+def test_aborting_a_collective_that_waits_for_a_rank_is_no_fault(mode):
+    assert run_python(WAITS_FOR_A_RANK, {"UNDERSTUDY_STREAM": mode}).split() == ["0", "107023"]
+
+
 # Held-back work begins when somebody waits for it: the host function tells that the wait has begun.
 ABORTED_WAITS = """
 import threading

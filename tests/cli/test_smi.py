@@ -2,15 +2,16 @@
 
 import re
 import subprocess
+import sys
 
 import pytest
 
 from understudy import toolchain
 
 
-def smi(*command, devices="2", status=0):
+def smi(*command, devices="2", status=0, **more):
     environment = {**toolchain.environment(toolchain.stacks_named(None)), "UNDERSTUDY_DEVICES": devices,
-                   "UNDERSTUDY_LOG": "off"}  # fmt: skip
+                   "UNDERSTUDY_LOG": "off", **more}  # fmt: skip
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout if status == 0 else done.stderr
@@ -26,6 +27,18 @@ def test_npu_smi_info():
     for name in ("NPU", "Name", "Health", "Bus-Id", "AICore(%)", "HBM-Usage(MB)", "Process id", "Process memory(MB)"):
         assert name in text
     assert "| 0 " not in smi("npu-smi", "info", devices="0")
+
+
+@pytest.mark.parametrize("product, bus", [("Ascend910", "NA"), ("Ascend910_93", "0000:")])
+def test_npu_smi_shows_the_other_products(product, bus):
+    text = smi("npu-smi", "info", UNDERSTUDY_SOC=product)
+    assert len(re.findall(rf"^\| 0 +\| {bus}", text, re.MULTILINE)) == 2
+    assert len({len(line) for line in text.splitlines()}) == 1
+
+
+def test_run_finds_the_stacks_own_programs():
+    done = subprocess.run([sys.executable, "-m", "understudy", "run", "npu-smi", "-v"], capture_output=True, text=True)
+    assert done.returncode == 0 and "version" in done.stdout, done.stderr
 
 
 def test_npu_smi_lists():

@@ -112,11 +112,11 @@ def run_to_its_end(program: list[str], environment: dict[str, str]) -> int:
 
 def record(program: list[str], stacks: list[str] | None = None) -> tuple[list[dict], int, int]:
     """Runs a program with tracing; its events (of some stacks, or of all), how many lines are damaged, and its exit status."""
-    toolchain.check_program(program[0])
+    environment = toolchain.environment(list(STACKS.values()))
+    toolchain.check_program(program[0], environment)
     with tempfile.TemporaryDirectory(prefix="understudy-trace-", dir=scratch_folder()) as name:
         folder = pathlib.Path(name)
         lines = folder / "lines"
-        environment = toolchain.environment(list(STACKS.values()))
         preload = [str(interposer.build(folder)), environment.get("LD_PRELOAD", "")]
         environment |= {"LD_PRELOAD": ":".join(filter(None, preload)), "UNDERSTUDY_TRACE": str(lines)}
         try:

@@ -42,7 +42,12 @@ static Chip chip_of(uint32_t number)
     size_t free_bytes = 0, total_bytes = 0;
     check(aclrtSetDevice((int32_t)number), "aclrtSetDevice");
     check(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total_bytes), "aclrtGetMemInfo");
-    check(aclrtDeviceGetPCIBusId((int32_t)number, chip.bus, sizeof chip.bus), "aclrtDeviceGetPCIBusId");
+    const aclError status = aclrtDeviceGetPCIBusId((int32_t)number, chip.bus, sizeof chip.bus);
+    if (status == ACL_ERROR_RT_FEATURE_NOT_SUPPORT) { /* Ascend910 */
+        snprintf(chip.bus, sizeof chip.bus, "NA");
+    } else {
+        check(status, "aclrtDeviceGetPCIBusId");
+    }
     chip.used = (total_bytes - free_bytes) >> 20;
     chip.total = total_bytes >> 20;
     return chip;
