@@ -23,6 +23,9 @@ static bool is_on_side(Platform *platform, const void *address, Side side, Expla
     }
     Allocation block;
     const bool known = us_memory_find(platform, address, &block);
+    if (!known && us_virtual_holds(platform_state(platform), (uintptr_t)address, 1) != NULL) {
+        return true; /* reserved, and nothing is mapped there: what opens it says so */
+    }
     const MemoryKind kind = known ? block.kind : MEMORY_HOST;
     if (kind == MEMORY_MANAGED || (known && block.both_sides) || (kind == MEMORY_DEVICE) == (side == SIDE_DEVICE)) {
         return true;

@@ -391,6 +391,10 @@ static bool may_open_unknown(PlatformState *platform, const void *address, size_
                              Explanation *why)
 {
     uintptr_t first = (uintptr_t)address;
+    if (us_virtual_holds(platform, first, 1) != NULL) {
+        us_explain(why, "%p is a reserved address, and no memory is mapped there", address);
+        return false;
+    }
     if (us_memory_is_closed(platform, first, 0) || us_arena_holds(&platform->host_arena, first, 0) != NULL) {
         us_explain(why, "%p is device memory that was never allocated, or was freed long ago", address);
         return false;

@@ -111,8 +111,12 @@ def test_kernels_cross_adjacent_mappings():
 
 def test_reserved_addresses_without_memory_cannot_be_used():
     with reserved() as first:
-        assert lib.aclrtMemset(first, 8, 0, 8) == 107000
-        assert "never allocated" in last_text()
+        target = ffi.new("char[8]")
+        for refuse in (lambda: lib.aclrtMemset(first, 8, 0, 8),
+                       lambda: lib.aclrtMemcpy(target, 8, first, 8, lib.ACL_MEMCPY_DEVICE_TO_HOST),
+                       lambda: lib.aclrtMemcpy(first, 8, target, 8, lib.ACL_MEMCPY_HOST_TO_DEVICE)):
+            assert refuse() == 107000
+            assert "is a reserved address, and no memory is mapped there" in last_text()
 
 
 def test_a_mapping_is_not_freed_and_an_allocation_not_unmapped():

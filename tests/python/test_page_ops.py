@@ -274,6 +274,11 @@ def test_values_in_blocks_of_16_numbers():
         assert numpy.array_equal(out, numpy.broadcast_to(numpy.arange(512, dtype=numpy.float16), (1, 1, 8, 512)))
 
 
+def test_sums_of_truths_count_them():
+    assert numpy.array_equal(ops.cumsum(X > 0, 1), (X > 0).cumsum(1)) and ops.cumsum(X > 0, 1).dtype == numpy.int64
+    assert ops.reduce_sum(X > 0, [1]).dtype == bool  # a type that the page has for results
+
+
 def test_refusals_are_exceptions():
     with pytest.raises(StatusError, match="broadcast"):
         ops.mul(X, numpy.ones((5, 5), numpy.float32))

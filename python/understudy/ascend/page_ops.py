@@ -278,6 +278,12 @@ def _room(op: Operation, parameter: dict, shape, dtypes: list[numpy.dtype]) -> O
     return op.outputs(shape, dtypes if len(dtypes) == len(shape) else dtypes[:1] * len(shape))
 
 
+def _own_dtype(entry: dict, name: str, dtype: numpy.dtype) -> numpy.dtype:
+    """Of a result that has the type of an array, if nobody says another: int64 of bool, where the page has only the array of it."""
+    counts = dtype == bool and dtype in _listed(entry, name) and dtype not in _listed(entry, "out")
+    return numpy.dtype(numpy.int64) if counts else dtype
+
+
 def _call(entry: dict, values: dict, out_dtype, out_shape):
     parameters = entry["parameters"]
     values = {p["name"]: _converted(p, values[p["name"]]) for p in parameters if p["name"] in values}
@@ -285,7 +291,8 @@ def _call(entry: dict, values: dict, out_dtype, out_shape):
               if p["kind"] in text.TENSORS and values.get(p["name"]) is not None}  # fmt: skip
     scalars = {p["name"]: values[p["name"]] for p in parameters if p["kind"] == "S" and values.get(p["name"]) is not None}
     if "dtype" in values and values["dtype"] is None:
-        values["dtype"] = next(iter(arrays.values())).dtype
+        name, array = next(iter(arrays.items()))
+        values["dtype"] = _own_dtype(entry, name, array.dtype)
     sizes = {**{name: _shape_value(entry, name, value) for name, value in arrays.items()},
              **{name: value for name, value in values.items() if name not in arrays}}  # fmt: skip
     promoting = [name for check in entry["checks"] if check[0] == "promote" for name in check[1:] if name in scalars]
