@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from understudy.ascend import ops
 
 from tests.ascend.calling import LAYOUTS, OF_IMAGES, call, empty, empty_packed, fault, refusal, rounded, steps_apart, tensor, unpacked
 from tests.conformance.ascend import aclnn_support as support
@@ -917,3 +918,40 @@ def test_tensors_that_no_memory_holds():
     assert lib.aclrtSynchronizeStream(stream[0]) == 207001
     assert "aclnnAdaLayerNorm: no host memory for scratch space" in ffi.string(lib.aclGetRecentErrMsg()).decode()
     assert lib.aclrtDestroyStream(stream[0]) == 0
+
+
+@pytest.mark.parametrize("kind, shape", [(np.float32, (4100, 2048)), (np.float32, (5000, 1680)), (np.float32, (4133, 2043)),
+                                         (np.float16, (8300, 2048))])  # fmt: skip
+def test_results_that_no_cache_keeps(kind, shape):
+    """They are written past the caches where lines of memory are whole, the same as in two halves that are not."""
+    rng = np.random.default_rng(3)
+    x, dy = (rng.normal(0, 1, shape).astype(kind) for _ in range(2))
+    scale, offset = (rng.normal(0, 1, shape[1]).astype(kind) for _ in range(2))
+    halves = slice(None, shape[0] // 2), slice(shape[0] // 2, None)
+    assert x.nbytes >= 32 << 20 > x[halves[1]].nbytes
+
+    def layer_norm(x):
+        return ops.layer_norm(x, [shape[1]], 1e-5, scale, offset)
+
+    def gradient(x, dy):
+        _, mean, rstd = layer_norm(x)
+        return ops.layer_norm_backward(dy, x, [shape[1]], mean, rstd, [True, False, False], scale, offset)[0]
+
+    np.testing.assert_array_equal(layer_norm(x)[0], np.concatenate([layer_norm(x[half])[0] for half in halves]))
+    np.testing.assert_array_equal(gradient(x, dy), np.concatenate([gradient(x[half], dy[half]) for half in halves]))
+    rows = ops.rms_norm(x, scale, 1e-5)[0]
+    np.testing.assert_array_equal(rows, np.concatenate([ops.rms_norm(x[half], scale, 1e-5)[0] for half in halves]))
+    near(rows[:9].astype(float), x[:9] / np.sqrt((x[:9].astype(float) ** 2).mean(1, keepdims=True) + 1e-5) * scale,
+         "F32" if kind == np.float32 else "F16")  # fmt: skip
+
+
+@pytest.mark.parametrize("plane", [1024, 1020])
+def test_groups_that_no_cache_keeps(plane):
+    """Runs of channels that end with lines of memory, and others."""
+    x = np.random.default_rng(4).normal(0, 1, (33, 256, plane)).astype(np.float32)
+    scale, offset = np.arange(1, 257, dtype=np.float32), np.arange(256, dtype=np.float32)
+
+    def group_norm(x):
+        return ops.group_norm(x, len(x), 256, plane, 8, 1e-5, scale, offset)[0]
+
+    np.testing.assert_array_equal(group_norm(x), np.concatenate([group_norm(x[:16]), group_norm(x[16:])]))

@@ -1,4 +1,5 @@
 #include "kernels/map/formulas.h"
+#include "kernels/move/past.h"
 #include "kernels/norm/normalize_work.h"
 #include "kernels/packed.h"
 #include "kernels/scratch.h"
@@ -59,13 +60,15 @@ static void write_line(const Work *work, int64_t begin, const void *x, LineNumbe
     float tile[TILE];
     for (int64_t i = 0; i < work->norm.line;) {
         const Segment at = next_segment(work, cursor, work->norm.line - i);
-        void *y = tensors->packed[FORWARD_Y] ? (void *)place_of(tensors, FORWARD_Y, begin + i) : tile;
+        void *y = tensors->packed[FORWARD_Y] && !work->past ? (void *)place_of(tensors, FORWARD_Y, begin + i) : tile;
         work->loops->find_normal(y, element(tensors, x, i), at.count, numbers, at.by,
-                                 ahead_of(tensors, FORWARD_Y, begin + i));
+                                 work->past ? (Ahead){tile, 0} : ahead_of(tensors, FORWARD_Y, begin + i));
         if (work->norm.activated) {
             us_apply_swish(y, at.count, (float)work->norm.swish);
         }
-        if (y == tile) {
+        if (work->past) {
+            us_normal_put_past(tensors, FORWARD_Y, begin + i, at.count, tile);
+        } else if (y == tile) {
             us_normal_store(tensors, FORWARD_Y, begin + i, at.count, tile);
         }
         i += at.count;
@@ -105,6 +108,9 @@ static void normalize_range(void *context, int64_t range)
     Cursor cursor = cursor_at(&work->norm, first * work->norm.line);
     for (int64_t line = first; line < end; line += NORMAL_COLUMNS) {
         normalize_lines(work, line, smaller(end - line, NORMAL_COLUMNS), space, &cursor);
+    }
+    if (work->past) {
+        us_past_is_done();
     }
     us_scratch_give_back(space);
 }
@@ -146,6 +152,7 @@ static KernelStatus normalize(const View *views, const void *attributes)
     us_normal_tensors(&work.tensors, 5, (const View *const[]){&views[0], &views[1], &views[2], &views[5], &views[6]},
                   &views[0], work.norm.activated || work.norm.factor != 1 ? 0 : 1 << IN_X | 1 << FORWARD_Y);
     work.loops = us_normal_loops(work.tensors.dtype);
+    work.past = us_normal_goes_past(&work, FORWARD_Y);
     work.runs = us_normal_is_plain(&work, FORWARD_BIAS, FORWARD_Y) ? us_normal_runs(&work.norm) : 0;
     const int64_t count = work.norm.parameter_count;
     float *parameters = us_scratch_array(count, 2 * sizeof *parameters);

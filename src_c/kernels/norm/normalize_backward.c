@@ -1,3 +1,4 @@
+#include "kernels/move/past.h"
 #include "kernels/norm/normalize_work.h"
 #include "kernels/packed.h"
 #include "kernels/scratch.h"
@@ -84,10 +85,12 @@ static void differentiate_line(const Work *work, int64_t line, LineNumbers numbe
     float tile[TILE];
     for (int64_t i = 0; work->wants_input && i < count;) {
         const Segment at = next_segment(work, &again, count - i);
-        void *dx = work->stores_directly ? (void *)place_of(tensors, BACKWARD_FIRST, begin + i) : tile;
+        void *dx = work->stores_directly && !work->past ? (void *)place_of(tensors, BACKWARD_FIRST, begin + i) : tile;
         work->loops->find_gradient(dx, element(tensors, dy, i), element(tensors, x, i), at.count, numbers, at.by, means,
-                                   ahead_of(tensors, BACKWARD_FIRST, begin + i));
-        if (dx == tile) {
+                                   work->past ? (Ahead){tile, 0} : ahead_of(tensors, BACKWARD_FIRST, begin + i));
+        if (work->past) {
+            us_normal_put_past(tensors, BACKWARD_FIRST, begin + i, at.count, tile);
+        } else if (dx == tile) {
             store_gradient(work, begin + i, at.count, tile);
         }
         i += at.count;
@@ -145,6 +148,9 @@ static void differentiate_range(void *context, int64_t range)
         } else {
             differentiate_line(work, line, numbers, spaces, partial, &cursor);
         }
+    }
+    if (work->past) {
+        us_past_is_done();
     }
     us_scratch_give_back(spaces);
 }
@@ -226,6 +232,7 @@ static KernelStatus differentiate(const View *views, const void *attributes)
     choose_ranges(&work);
     work.stores_directly = work.tensors.packed[BACKWARD_FIRST] && work.norm.factor == 1 &&
                            us_view_is_absent(&views[3]) && us_view_is_absent(&views[9]);
+    work.past = work.stores_directly && us_normal_goes_past(&work, BACKWARD_FIRST);
     work.wants_input = !us_view_is_absent(&views[8]) || !us_view_is_absent(&views[9]);
     const bool directly = work.stores_directly || !work.wants_input;
     const bool turns = directly && us_normal_turn_lines(&work, -1, BACKWARD_DY);

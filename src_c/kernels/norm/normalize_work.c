@@ -1,5 +1,6 @@
 #include "kernels/norm/normalize_work.h"
 
+#include "kernels/move/past.h"
 #include "kernels/move/transpose.h"
 
 #include <string.h>
@@ -39,6 +40,12 @@ void us_normal_tensors(Tensors *tensors, int count, const View *const *views, co
     us_axes_add(&tensors->axes, pointers, count, 0, model->rank);
 }
 
+void us_normal_put_past(const Tensors *tensors, int k, int64_t begin, int64_t count, const float *tile)
+{
+    const char *const from = (const char *)tile;
+    us_copy_past(place_of(tensors, k, begin), from, (size_t)count * us_dtype_size(tensors->dtype), from);
+}
+
 void us_normal_load(const Tensors *tensors, int k, int64_t begin, int64_t count, float *to)
 {
     us_axes_load(&tensors->axes, k, tensors->views[k].data, tensors->views[k].dtype, begin, count, LANE_FLOAT, to);
@@ -69,6 +76,21 @@ void us_normal_parameter(const View *view, int64_t count, float fallback, float 
 }
 
 /* ---- work ---- */
+
+bool us_normal_goes_past(const Work *work, int k)
+{
+    const Normalize *norm = &work->norm;
+    const View *result = &work->tensors.views[k];
+    const int64_t size = (int64_t)us_dtype_size(result->dtype), whole = CACHE_LINE_BYTES / size;
+    const int64_t segment = norm->parameter_run == 1 ? norm->parameter_count : norm->parameter_run;
+    bool past = work->tensors.packed[k] && work->lines * norm->line >= PAST_MAP_BYTES / size && norm->line % whole == 0 &&
+                (segment >= norm->line || segment % whole == 0) && (uintptr_t)result->data % CACHE_LINE_BYTES == 0;
+    for (int other = 0; other < OPERANDS; other++) {
+        const View *operand = &work->tensors.views[other];
+        past &= other == k || us_view_is_absent(operand) || operand->data != result->data;
+    }
+    return past;
+}
 
 Work us_normal_work(const Normalize *norm, int64_t elements)
 {

@@ -35,6 +35,9 @@ static inline char *place_of(const Tensors *tensors, int k, int64_t index)
     return (char *)tensors->views[k].data + index * (int64_t)us_dtype_size(tensors->views[k].dtype);
 }
 
+/* Elements that loops have left in a tile, to tensor k past the caches. */
+void us_normal_put_past(const Tensors *tensors, int k, int64_t begin, int64_t count, const float *tile);
+
 /* Among elements as loops see them. */
 static inline const void *element(const Tensors *tensors, const void *elements, int64_t index)
 {
@@ -78,9 +81,12 @@ typedef struct Work {
     Series mean, inverse;
     double *partial;                   /* sums for the parameters' gradients: a range's for offset, then for scale */
     bool wants_input, stores_directly, out_of_memory;
+    bool past; /* the result goes past the caches */
 } Work;
 
 Work us_normal_work(const Normalize *norm, int64_t elements);
+/* Whether no cache can keep tensor k, a result, no operand brings its memory into one, and whole cache lines are written. */
+bool us_normal_goes_past(const Work *work, int k);
 
 static inline void run_ranges(Work *work, ParallelBody *body)
 {
