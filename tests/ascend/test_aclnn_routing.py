@@ -655,3 +655,20 @@ def test_functions_of_later_versions():
     placed, mask = ops.moe_update_expert(experts, np.array([[1, 7], [1, 8], [1, 9]], np.int32), 0, 2, 0, halves, halves[0])
     np.testing.assert_array_equal(placed, experts + 7)
     assert mask.all()
+
+
+@pytest.mark.parametrize("width", [1024, 1021])
+def test_routed_tokens_that_no_cache_keeps(width):
+    """They are written past the caches; rows of 2042 bytes begin anywhere in a line of memory."""
+    rng = np.random.default_rng(7)
+    x, experts = rng.normal(0, 1, (4300, width)).astype(np.float16), rng.integers(0, 64, (4300, 2)).astype(np.int32)
+    order = np.argsort(experts.ravel(), kind="stable")
+    routed, places = ascend.ops.moe_token_permute(x, experts, 0, False)
+    np.testing.assert_array_equal(routed, x[order // 2])
+    np.testing.assert_array_equal(places[order], np.arange(order.size))
+    capacity = 180  # more than any expert gets: the others are zeros
+    padded, *_ = ascend.ops.moe_init_routing_v2(x, experts, 0, capacity, 64, 1, 0, False)
+    for expert in range(64):
+        tokens = np.flatnonzero(experts.ravel() == expert) // 2
+        np.testing.assert_array_equal(padded[expert, : len(tokens)], x[tokens])
+        assert not padded[expert, len(tokens) :].any() and len(tokens) < capacity

@@ -1,12 +1,14 @@
 #include "kernels/index/rows.h"
 
+#include "kernels/move/past.h"
 #include "tensor/convert.h"
 #include "tensor/levels.h"
 #include "tensor/parallel.h"
 
 #include <string.h>
 
-enum { PIECE_BYTES = 64 * 1024 };
+/* Bytes of a piece of work; of the shortest rows that go past the caches, where all of them are more than these keep. */
+enum { PIECE_BYTES = 64 * 1024, PAST_ROW = 256 };
 
 static int64_t rows_of_piece(int64_t row_bytes)
 {
@@ -23,6 +25,27 @@ US_ALWAYS_INLINE void pick_run(const char *plane, const int64_t *index, int64_t 
             memcpy(to + k * bytes, plane + index[k] * bytes, (size_t)bytes);
         }
     }
+}
+
+/* The same past the caches, while the next row is asked for. */
+static void pick_past(const char *plane, const int64_t *index, int64_t count, char *to, int64_t bytes)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const char *const from = plane + (index[k] < 0 ? 0 : index[k]) * bytes;
+        const char *const next = k + 1 < count && index[k + 1] >= 0 ? plane + index[k + 1] * bytes : from;
+        if (index[k] < 0) {
+            memset(to + k * bytes, 0, (size_t)bytes);
+        } else {
+            us_copy_past(to + k * bytes, from, (size_t)bytes, next);
+        }
+    }
+    us_past_is_done();
+}
+
+static bool goes_past(const RowPick *pick)
+{
+    const int64_t rows = pick->batches * pick->outer * pick->picks;
+    return pick->row_bytes >= PAST_ROW && rows >= PAST_BYTES / pick->row_bytes;
 }
 
 static void pick_in_plane(const char *plane, const int64_t *index, int64_t count, char *to, int64_t bytes)
@@ -53,12 +76,13 @@ static void pick_piece(void *context, int64_t piece)
     const RowPick *pick = context;
     const int64_t rows = rows_of_piece(pick->row_bytes), total = pick->batches * pick->outer * pick->picks;
     const int64_t end = total - piece * rows < rows ? total : (piece + 1) * rows;
+    const bool past = goes_past(pick);
     for (int64_t row = piece * rows, count; row < end; row += count) {
         const int64_t plane = row / pick->picks, k = row % pick->picks;
         count = pick->picks - k < end - row ? pick->picks - k : end - row;
-        pick_in_plane((const char *)pick->in + plane * pick->axis * pick->row_bytes,
-                      pick->index + plane / pick->outer * pick->picks + k, count,
-                      (char *)pick->out + row * pick->row_bytes, pick->row_bytes);
+        (past ? pick_past : pick_in_plane)((const char *)pick->in + plane * pick->axis * pick->row_bytes,
+                                           pick->index + plane / pick->outer * pick->picks + k, count,
+                                           (char *)pick->out + row * pick->row_bytes, pick->row_bytes);
     }
 }
 
