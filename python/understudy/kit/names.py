@@ -89,7 +89,13 @@ def other_libraries() -> dict[str, str]:
 
 @functools.cache
 def _families() -> dict[str, tuple[str, str]]:
-    return {begin: (stack, text) for stack in STACKS for begin, text in _content(stack).get("families", {}).items()}
+    """Functions of a library that is not emulated begin with its name; those of other parts are listed."""
+    found = {}
+    for stack in STACKS:
+        for library, text in _content(stack).get("libraries", {}).items():
+            found[library.removeprefix("lib").partition(".")[0]] = (stack, f"{library}: {text}")
+        found |= {begin: (stack, text) for begin, text in _content(stack).get("families", {}).items()}
+    return found
 
 
 def family_of(name: str) -> tuple[str, str] | None:
