@@ -59,10 +59,15 @@ static bool is_known_to(_Atomic int *known, bool (*look_up)(void))
     return answer == 2;
 }
 
-int64_t us_fetch_ahead(int64_t bytes)
+bool us_finds_rows(void)
 {
     static _Atomic int known;
-    return is_known_to(&known, is_zen_4) ? 0 : bytes;
+    return is_known_to(&known, is_zen_4);
+}
+
+int64_t us_fetch_ahead(int64_t bytes)
+{
+    return us_finds_rows() ? 0 : bytes;
 }
 
 bool us_divides_fast(void)

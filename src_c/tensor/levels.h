@@ -34,10 +34,12 @@
 #define US_SCALAR
 #endif
 
-/* How many bytes after those that it reads a loop along rows asks for memory: `bytes`, or 0 on processors that find rows by
- * themselves. AMD's Zen 4 reads sums of float32 1.6 times, gradients of softmax 1.2 times as fast when nobody asks beside it;
- * servers of Intel gain as much by it, Zen 5 reads maxima of short rows 1.3 to 1.5 times, Zen 3 sums of float16 1.5 times as
- * fast. */
+/* Whether the processor finds rows, and neighbours along them, by itself: AMD's Zen 4 reads sums of float32 1.6 times, gradients
+ * of softmax 1.2 times as fast when nobody asks beside it; servers of Intel gain as much by it, Zen 5 reads maxima of short rows
+ * 1.3 to 1.5 times, Zen 3 sums of float16 1.5 times as fast. */
+bool us_finds_rows(void);
+
+/* How many bytes after those that it reads a loop along rows asks for memory: `bytes`, or 0 where the processor finds rows. */
 int64_t us_fetch_ahead(int64_t bytes);
 
 /* Whether a loop down columns asks for the long parts of rows that it reads next: AMD's processors take longer without, Zen 3 up
