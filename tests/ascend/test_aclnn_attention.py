@@ -11,6 +11,7 @@ from tests.conformance import harness
 from tests.conformance.ascend import aclnn_support as support
 from tests.conformance.ascend import pages
 from tests.conformance.ascend.aclnn_support import expanded, ffi, lib
+from tests.conformance.verdicts import WrongStatus
 
 
 def check(kind="F32", layout="BNSD", heads=4, key_heads=2, rows=5, keys=7, depth=8, value_depth=8, mode=None, mask=None,
@@ -76,7 +77,59 @@ def test_prefixes():
     for mode in (5, 6):
         check(mode=mode, prefix=[4, 6])
         check(mode=mode, prefix=[0, 3], rows=6, keys=4)
-        check(mode=mode, prefix=[-(2**63), 270, 2**63 - 1], rows=290, keys=300, heads=2, batches=3)
+        check(mode=mode, prefix=[10, 270, 300], rows=290, keys=300, heads=2, batches=3)
+        for rows, keys, wrong in [(5, 7, (-(2**63), -1, 1, 8, 2**63 - 1)), (7, 5, (-1, 6))]:
+            for count in wrong:
+                with pytest.raises(WrongStatus):
+                    check(mode=mode, prefix=[count, 4], rows=rows, keys=keys)
+                assert harness.last_rule() == "aclnnFlashAttentionScore/prefixOptional/values"
+
+
+# In the forward and the backward functions by the sheet of modes: mode, preTokens, nextTokens, ends of rows and keys, what is refused.
+LIMITS = [
+    (0, 9, -5, [2, 5], [3, 9], None), (0, 9, -6, [2, 5], [3, 9], "nextTokens/reach"),
+    (0, -2, 9, [2, 5], [3, 9], None), (0, -3, 9, [2, 5], [3, 9], "preTokens/reach"),
+    (7, 6, -3, [2, 5], [3, 9], None), (7, 6, 0, [2, 5, 5], [3, 9, 11], None),
+    (7, 5, 0, [2, 5], [3, 9], "preTokens/cut"), (7, 6, 1, [2, 5], [3, 9], "nextTokens/cut"),
+    (7, 6, -4, [2, 5], [3, 9], "nextTokens/cut"), (7, 9, 0, [2, 5], [1, 9], "sparseMode/rows"),
+    (8, 3, -1, [2, 5], [3, 9], None), (8, 6, 2, [0, 3, 5], [3, 9, 9], None),
+    (8, 2, 0, [2, 5], [3, 9], "preTokens/cut"), (8, 3, -2, [2, 5], [3, 9], "nextTokens/cut"),
+    (8, 5, 0, [0, 3, 5], [3, 9, 9], "preTokens/cut"), (8, FAR, FAR, [2, 5], [1, 9], None),
+    (3, 0, 0, [2, 5], [2, 9], None), (2, 0, 0, [2, 5], [1, 9], None), (6, 0, 0, [2, 5], [1, 9], None),
+]  # fmt: skip
+
+
+def packed_refusal(name, mode, before, after, query_ends, key_ends, shift=None, masked=True):
+    """The rule that refuses; "": none does."""
+    q, k, statistic = empty((query_ends[-1], 2, 8)), empty((key_ends[-1], 2, 8)), empty((query_ends[-1], 2, 8))
+    mask = empty((16, 16) if mode == 0 else (3072 if mode == 6 else 2048, 2048), "B") if masked else None
+    common = [np.maximum(np.diff(key_ends, prepend=0) - np.diff(query_ends, prepend=0), 0).tolist() if mode == 6 else [],
+              query_ends, key_ends]  # fmt: skip
+    numbers, arrays = [0.3, 1.0, before, after, 2, b"TND", 0, mode], [array(values) for values in common]
+    if name == "FlashAttentionVarLenScore":
+        told = refusal(name, q, k, k, shift, None, None, mask, *arrays, *numbers, statistic, statistic, None, q)
+    else:
+        told = refusal(name, q, k, k, q, shift, None, None, mask, statistic, statistic, None, q, *arrays, *numbers, q, k, k, None)
+    for one in arrays:
+        lib.aclDestroyIntArray(one)
+    assert told[0] in (0, 161002)
+    return told[1].removeprefix(f"aclnn{name}/") if told[0] else ""
+
+
+def array(values):
+    return lib.aclCreateIntArray(ffi.new("int64_t[]", values or [0]), len(values))
+
+
+@pytest.mark.parametrize("name", ["FlashAttentionVarLenScore", "FlashAttentionUnpaddingScoreGrad"])
+def test_limits_of_sparse_modes(name):
+    for *given, rule in LIMITS:
+        assert packed_refusal(name, *given) == (rule or ""), given
+        assert packed_refusal(name, *given, masked=False) == "", given  # then there is no mode
+    rows = "sparseMode/rows" if name == "FlashAttentionVarLenScore" else ""  # the gradient's page does not say it
+    assert packed_refusal(name, 3, 0, 0, [2, 5], [1, 9]) == rows
+    shift, which = empty((3, 2, 9, 9)), "realShiftOptional" if name == "FlashAttentionVarLenScore" else "pseShiftOptional"
+    assert packed_refusal(name, 0, FAR, FAR, [2, 3, 5], [3, 9, 9], shift) == ""
+    assert packed_refusal(name, 0, FAR, FAR, [2, 2, 5], [3, 9, 9], shift) == f"{which}/empty"
 
 
 def test_masks_and_rows_without_keys():

@@ -511,6 +511,21 @@ def test_joint_numbers_of_integer_keys():
     near(result, attention(q, *real, q, 0.3, 0, np.ones((2, 1, 3, keys), bool), 1)[0], "BF16")
 
 
+@pytest.mark.parametrize("integers", [False, True])
+def test_results_of_several_rows_with_numbers_of_keys_and_of_values(integers):
+    """They are of ACL_BF16 as the query is, and no integers."""
+    ones = np.ones((1, 1, 3, 32))
+    given = {"query": tensor(ones, "BF16"), "key": [tensor(ones, "I8")], "value": [tensor(ones, "I8")], "numHeads": 1, "numKeyValueHeads": 1,
+             "keyAntiquantScale": tensor(ones[0, :, 0] / 2, "BF16"), "valueAntiquantScale": tensor(ones[0, :, 0] / 2, "BF16"),
+             "attentionOut": empty(ones.shape, "I8" if integers else "BF16")}  # fmt: skip
+    if not integers:
+        np.testing.assert_array_equal(fused(2, 3, **given), ones / 2)
+        return
+    with pytest.raises(AssertionError):
+        fused(2, 3, quantScale2=tensor([4.0]), **given)
+    assert harness.last_rule() == "aclnnFusedInferAttentionScoreV2/query/dequantized"
+
+
 def test_shared_rows():
     """Rows before those of every batch, with a mask over both, valid lengths, and a band from the last corner."""
     heads, keys, depth, kind = 4, 150, 8, "F16"

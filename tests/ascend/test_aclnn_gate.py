@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ascend.calling import LAYOUTS, call, empty, fault, rounded, tensor
+from tests.ascend.calling import LAYOUTS, call, empty, fault, refusal, rounded, tensor
 from tests.conformance.ascend import pages
 
 KINDS = ["F32", "F16", "BF16"]
@@ -142,6 +142,16 @@ def test_rotary_embedding_of_nothing(shape, of_angles):
     own = call("RotaryPositionEmbedding", x=empty(shape), cos=empty(of_angles), sin=empty((2, *of_angles[1:])), mode=0,
                out=empty(shape))  # fmt: skip
     assert own.shape == shape
+
+
+@pytest.mark.parametrize("name", ["RotaryPositionEmbedding", "RotaryPositionEmbeddingGrad"])
+def test_types_of_angles_are_parameters(name):
+    """Angles of another type are wrong as parameters, those of another shape for the tiling."""
+    x, sizes = empty((2, 3, 1, 8)), [empty((1, 2, 1, 8)), empty((1, 3, 1, 8), "F16"), empty((1, 3, 1, 8))]
+    for angles, told in zip(sizes, [(561002, "cos/rotary"), (161002, "cos/same-dtype"), (0, "")]):
+        more = [0, x] if name == "RotaryPositionEmbedding" else [x, 0, x, angles, angles]
+        status, rule = refusal(name, x, angles, angles, *more)
+        assert (status, rule.removeprefix(f"aclnn{name}/") if status else "") == told
 
 
 def test_gradients_of_angles_of_no_samples():

@@ -166,6 +166,44 @@ def test_what_is_not_wanted_is_none():
     assert ops.block_attention_residuals(rows, blocks, weights, weights, -1, 1e-6, True)[2].tolist() == [[0.25] * 4] * 2
 
 
+def test_normalized_sums_are_wanted_where_the_scales_divide():
+    """Rows of ones: their sums are 2, normalized 1, times or by 1 / 4."""
+    ones, quarters = numpy.ones((3, 8), numpy.float16), numpy.full(8, 0.25, numpy.float32)
+    for divides, steps in ((True, 4), (False, 0)):
+        y, _, sums, normalized = ops.add_rms_norm_quant_v2(ones, ones, ones[0], quarters, -1, 0.0, divides)
+        assert (y == steps).all() and (sums == 2).all()
+        assert (normalized == 1).all() if divides else normalized is None
+
+
+@pytest.mark.parametrize("integers", [False, True])
+def test_latent_queries_have_scales_where_they_are_integers(integers):
+    """Ones normalized are ones, and so are sums over 1536 and 128 numbers that are multiplied by just as many parts of 1."""
+    kind, whole = ("int8", True) if integers else ("bfloat16", False)
+    ones = lambda *shape, dtype=kind: numpy.ones(shape, page_ops.dtype_named(dtype))
+    brain = lambda *shape: ones(*shape, dtype="bfloat16")
+    parts = lambda *shape, of=1: numpy.full(shape, 1 / of, numpy.float32)
+    columns = ones(1536, 192)
+    given = [ones(2, 1024), ones(1024, 1536), columns if whole else columns / 1536, brain(1, 128, 512) / 128, ones(1024, 576),
+             brain(1536), brain(512), brain(2, 64), brain(2, 64), ones(2, 16, 1, 512), brain(2, 16, 1, 64)]  # fmt: skip
+    given = [values.astype(page_ops.dtype_named("bfloat16")) if values.dtype == numpy.float32 else values for values in given]
+    scales = {"dequantScaleXOptional": parts(2, 1), "dequantScaleWDqOptional": parts(1, 1536),
+              "dequantScaleWUqQrOptional": parts(1, 192, of=1536), "dequantScaleWDkvKrOptional": parts(1, 576)}  # fmt: skip
+    places = numpy.array([3, 4])
+    second = {**scales, "quantScaleCkvOptional": parts(1, 512)} if whole else {}
+    third = {**scales, "quantScaleCkvOptional": parts(1)} if whole else {}
+    modes = [2, 1, 1, 0, 0, 128, 1.0, 1.0] if whole else [0, 0, 0, 0, 0, 128, 1.0, 1.0]
+    results = [(ops.mla_prolog_v2_weight_nz(*given[:9], places, *given[9:], 0.0, 0.0, **second), 1),
+               (ops.mla_prolog_v3_weight_nz(*given, 0.0, 0.0, *modes, cacheIndexOptional=places, **third), 3)]  # fmt: skip
+    near = lambda values: numpy.allclose(values.astype(numpy.float64), 1, rtol=2**-7)
+    for found, more in results:
+        query, scale = found[2], found[4]
+        assert len(found) == 4 + more and query.shape == (2, 1, 512) and query.dtype == given[0].dtype
+        assert (query == 127).all() and near(127 * scale) and scale.shape == (2, 1, 1) if whole else near(query) and scale is None
+    norm, scale = results[1][0][5:]
+    assert norm.shape == (2, 1536) and norm.dtype == given[0].dtype
+    assert (norm == 127).all() and near(127 * scale) and scale.shape == (2, 1) if whole else near(norm) and scale is None
+
+
 def test_what_is_not_given_has_no_gradient():
     query, key, sums = numpy.ones((1, 2, 8, 512), "f2"), numpy.ones((1, 3, 1, 512), "f2"), numpy.ones((1, 1, 2, 8), "f4")
     selected = numpy.full((1, 2, 1, 1024), -1, numpy.int32)

@@ -308,6 +308,22 @@ def latent_heads(tokens, heads, numbers):
 
 
 @shape_function
+def latent_query_scales(tokens, heads, cache):
+    """Of queries that are integers, as they are where the tokens and the cache are."""
+    return (math.prod(tokens[:-1]), heads[0], 1) if tokens.dtype == cache.dtype == numpy.int8 else None
+
+
+@shape_function
+def latent_norm(tokens, gamma):
+    return (*tokens[:-1], *gamma)
+
+
+@shape_function
+def latent_norm_scales(tokens, weight):
+    return (math.prod(tokens[:-1]), 1) if weight.dtype == numpy.int8 else None
+
+
+@shape_function
 def selected_heads(query, key, value):
     """Heads of a key or value have an axis of their own, or lie side by side."""
     return (*query[:-1], query[-1] * math.prod(value[2:]) // max(math.prod(key[2:]), 1))

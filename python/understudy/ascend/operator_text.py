@@ -63,12 +63,14 @@ def defaults(entry: dict) -> dict[str, object]:
 
 def shape_rule(entry: dict, name: str) -> str:
     """The expression of an output's shape; "" when the page does not give it."""
+    if name in entry["shapes"]:
+        return entry["shapes"][name]
     for check in entry["checks"]:
         if check[0] == "shape" and check[1] == name:
             return " ".join(check[3:])
         if check[0] in ("same-shape", "list-shape") and name in check[2:]:
             return _resolved(entry, check[1])
-    return entry["shapes"].get(name, "")
+    return ""
 
 
 def _resolved(entry: dict, name: str) -> str:

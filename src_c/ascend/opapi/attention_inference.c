@@ -326,6 +326,8 @@ AttentionCall op_inference_call(AttentionCall call)
 void op_require_inference(OpCall *op, const AttentionCall *call)
 {
     require_operands(op, call);
+    op_require(op, !call->token || strcmp(call->layout, "BNSD_BSND") != 0, "inputLayout", "rows", op->invalid,
+               "inputLayout is BNSD_BSND: the query has one row, and it is for several");
     require_lists(op, call);
     require_keys(op, call);
     require_sequences(op, call);

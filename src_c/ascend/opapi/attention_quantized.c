@@ -192,14 +192,29 @@ static void require_numbers(OpCall *op, const AttentionCall *call, const Dequant
     op_require_same_dtype(op, of->offset, of->scale);
 }
 
+static bool are_mixed(const Dequantization *key, const Dequantization *value)
+{
+    return !key->joint && key->mode == OF_CHANNELS && value->mode == OF_TOKENS;
+}
+
 static bool is_mode(const AttentionCall *call, const Dequantization *key, const Dequantization *value, bool one)
 {
     const int64_t last = key->joint || !one ? OF_TOKENS : op_given(call->pages) ? OF_PAGED_HEAD_TOKENS : OF_HEAD_TOKENS;
     if (has_packed_keys(call) && (key->mode == OF_HEADS || key->mode > OF_HEAD_TOKENS)) {
         return false;
     }
-    const bool mixed = !key->joint && key->mode == OF_CHANNELS && value->mode == OF_TOKENS;
-    return key->mode >= 0 && key->mode <= last && (value->mode == key->mode || mixed);
+    return key->mode >= 0 && key->mode <= last && (value->mode == key->mode || are_mixed(key, value));
+}
+
+/* Scales of keys and of values have one shape, where one mode and one head size can give them one. */
+static void require_alike_scales(OpCall *op, const Operand4 *of, const Dequantization *key, const Dequantization *value)
+{
+    if (op_refused(op) || key->joint || are_mixed(key, value) || !op_given(key->scale)) {
+        return;
+    }
+    op_require(op, of->key.shape[3] != of->value.shape[3] || us_view_same_shape(&key->scale->view, &value->scale->view),
+               value->scale->name, "alike", op->invalid, "%s is %s, %s is %s, and their modes are equal", value->scale->name,
+               op_shape_text(op, value->scale), key->scale->name, op_shape_text(op, key->scale));
 }
 
 /* What keys of 4 bits are made for. */
@@ -243,12 +258,18 @@ void require_dequantization(OpCall *op, const AttentionCall *call, const Operand
                "value", op->invalid, "the modes of keys and values are %lld and %lld, for %s", (long long)key.mode,
                (long long)value.mode, one ? "one token" : "several");
     const bool separate = of->query.shape[2] <= TOKEN_LIMIT && call->query->dtype == ACL_BF16 && !is_listed(call) &&
-                          !op_given(call->pages);
+                          !op_given(call->pages) && call->out->dtype == ACL_BF16;
     op_require(op, !integers || one || (key.joint ? call->query->dtype == ACL_FLOAT16 : separate), call->query->name,
                "dequantized", op->invalid, "%s is %s of %s: several rows with integer keys are of %s",
                call->query->name, op_shape_text(op, call->query), acl_dtype_name(call->query->dtype),
-               key.joint ? "ACL_FLOAT16" : "ACL_BF16, at most 16, of one tensor without pages");
+               key.joint ? "ACL_FLOAT16" : "ACL_BF16, at most 16, of one tensor without pages, and so is the result");
+    const bool half = call->query->dtype == ACL_FLOAT16 && call->out->dtype == ACL_FLOAT16;
+    op_require(op, !integers || !one || has_packed_keys(call) || !are_mixed(&key, &value) || half, call->query->name, "mixed",
+               op->invalid,
+               "%s is of %s, the result of %s: one row with keys of ACL_INT8 by channels and values by tokens is of ACL_FLOAT16",
+               call->query->name, acl_dtype_name(call->query->dtype), acl_dtype_name(call->out->dtype));
     require_packed_keys(op, call, of);
     require_numbers(op, call, &key);
     require_numbers(op, call, &value);
+    require_alike_scales(op, of, &key, &value);
 }
