@@ -116,7 +116,7 @@ def compile_program(language: str, stacks, arguments: list[str]) -> None:
         command += toolchain.search_flags(stacks)
     else:
         command += [*toolchain.flags(stacks), *toolchain.libraries(stacks)]
-    execute(command, dict(os.environ))
+    execute(command, toolchain.compiler_environment(language))
 
 
 def environment_for(arguments: list[str], stacks: list) -> dict[str, str]:

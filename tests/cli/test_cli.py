@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -95,6 +96,15 @@ def test_a_compiler_whose_quotation_has_no_end_is_an_error_of_use(source):
 
 def test_a_missing_compiler_is_an_error_of_use(source):
     assert_error_of_use(understudy("cc", source, env={"CC": "no-such-compiler"}), "no-such-compiler", "CC")
+
+
+@pytest.mark.parametrize("command, variable", [("cc", "CC"), ("c++", "CXX")])
+def test_a_compiler_variable_may_name_this_command(command, variable, source, tmp_path):
+    """As `CC="understudy cc" make` sets it; the command does not call itself for ever."""
+    named = {variable: f"{shlex.quote(sys.executable)} -m understudy {command}"}
+    done = understudy(command, source, "-o", tmp_path / "program", env=named, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([tmp_path / "program"], capture_output=True, text=True).stdout == "1 1 \n"
 
 
 @pytest.fixture(scope="module")
