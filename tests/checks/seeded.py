@@ -164,6 +164,7 @@ MACA_PRELUDE = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 enum { SIZE = 16384 };
 #define OK(call) do { if ((call) != 0) { printf("%d failed\\n", __LINE__); exit(1); } } while (0)
 static mcStream_t a, b, n;
@@ -172,6 +173,7 @@ static char *x, *y, *z, *p, *h, *m;
 static volatile int sum;
 static void copy(void *to, const void *from, mcStream_t s) { OK(mcMemcpyAsync(to, from, SIZE, mcMemcpyDefault, s)); }
 static void look(void *data) { for (int i = 0; i < SIZE; i += 512) { sum += ((char *)data)[i]; } }
+static void sleep_well(void) { usleep(20000); } /* longer than all queued work takes */
 """
 
 MACA_MAIN = """
@@ -197,6 +199,10 @@ MACA = {
     "event awaited": ("copy(p, x, a); OK(mcEventRecord(e, a)); OK(mcEventSynchronize(e)); sum += p[0];", []),
     "event asked": ("copy(p, x, a); OK(mcEventRecord(e, a)); while (mcEventQuery(e) != mcSuccess) { } sum += p[0];", []),
     "stream asked": ("copy(p, x, a); while (mcStreamQuery(a) != mcSuccess) { } sum += p[0];", []),
+    "default stream asked": ("copy(p, x, a); while (mcStreamQuery(NULL) != mcSuccess) { } sum += p[0];", []),
+    "default stream goes on": ("copy(p, x, a); copy(y, z, NULL); sleep_well(); sum += p[5]; /*1*/", [("sync", "host code touches", 1)]),
+    "default stream is awaited by another": ("copy(p, x, a); copy(y, z, NULL); copy(y, z, b); sleep_well(); sum += p[5]; /*1*/",
+                                             [("sync", "host code touches", 1)]),
     "function reads": ("copy(p, x, a); OK(mcLaunchHostFunc(a, look, p)); OK(mcStreamSynchronize(a));", []),
     "function reads too early": ("copy(p, x, a); OK(mcLaunchHostFunc(b, look, p)); OK(mcStreamSynchronize(b));", [("sync", "touches", None)]),
     "race": ("copy(x, y, a); copy(x, z, b);", [("race", "writes 16384 bytes", None)]),
