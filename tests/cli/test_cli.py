@@ -127,10 +127,11 @@ def test_a_locale_whose_letters_are_not_those_of_utf_8(named_in_letters, command
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", ["env", "rules mcMalloc", "manual"])
-def test_a_full_disk_is_an_error_of_use(command):
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("command", ["env", "rules mcMalloc", "manual", "--version", "--help", "cc --help"])
+def test_a_full_disk_is_an_error_of_use(command, buffered):
     done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy {command} > /dev/full"], capture_output=True,
-                          text=True)  # fmt: skip
+                          text=True, env={**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"})  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "understudy: cannot write the output: No space left on device\n")
 
 
@@ -146,6 +147,12 @@ def test_closed_errors_go_nowhere():
     labelled = without_errors("ft-run --label -n 2 sh -c 'echo $UNDERSTUDY_FT_CORE'")
     assert (labelled.returncode, sorted(labelled.stdout.splitlines())) == (0, ["[0] 0", "[1] 1"])
     assert (refused := without_errors("bogus")).returncode == 2 and refused.stdout == ""
+
+
+def test_errors_that_cannot_be_written_leave_the_status():
+    for target in ("2>&-", "2>/dev/full", ">/dev/full 2>/dev/full"):
+        done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy doctor no-such-file {target}"], capture_output=True)
+        assert done.returncode == 2, target
 
 
 def test_a_source_in_another_character_set_compiles(tmp_path):
