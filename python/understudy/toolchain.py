@@ -144,6 +144,7 @@ def search_paths_of(stack: Stack, root) -> dict[str, list]:
     library = [root / stack.library, root.parent / "lib"]
     paths = {"C_INCLUDE_PATH": include, "CPLUS_INCLUDE_PATH": include, "LIBRARY_PATH": library, "LD_LIBRARY_PATH": library,
              "PKG_CONFIG_PATH": [root.parent / "lib/pkgconfig"], "CMAKE_PREFIX_PATH": [root.parent],
+             "CMAKE_INCLUDE_PATH": include, "CMAKE_LIBRARY_PATH": library,  # of find_path and find_library
              "PATH": [root / folder for folder in PROGRAMS.get(stack.name, ())]}  # fmt: skip
     return {name: folders for name, folders in paths.items() if folders}
 
