@@ -8,12 +8,14 @@ pattern, and 1 when it must be told at the statement before the comment /*1*/.
 ASCEND_PRELUDE = """
 #define _GNU_SOURCE
 #include "acl/acl.h"
+#include "acl/acl_rt_memory_soma.h"
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 enum { SIZE = 16384 };
 #define OK(call) do { if ((call) != 0) { printf("%d failed\\n", __LINE__); exit(1); } } while (0)
 static aclrtStream a, b;
@@ -83,6 +85,12 @@ ASCEND = {
     "stream destroyed": ("down(p, x, a); OK(aclrtDestroyStream(a)); a = NULL; sum += p[0];", []),
     "through another stream": ("down(p, x, a); OK(aclrtRecordEvent(e, a)); OK(aclrtStreamWaitEvent(b, e)); wait_for(b); sum += p[0];",
                                []),
+    "pool waits for another stream": ("aclrtMemPoolProps of = {.location = {.type = ACL_MEM_LOCATION_TYPE_DEVICE}, .maxSize = 2 << 20};"
+                                      " aclrtMemPool s; void *m; OK(aclrtMemPoolCreate(&s, &of));"
+                                      " OK(aclrtMemPoolMallocAsync(&m, 2 << 20, s, a)); down(p, x, a); OK(aclrtMemPoolFreeAsync(m, a));"
+                                      " OK(aclrtMemPoolMallocAsync(&m, 2 << 20, s, b)); aclrtStreamStatus t; OK(aclrtStreamQuery(b, &t));"
+                                      " usleep(20000); sum += p[0]; /*1*/ OK(aclrtMemPoolFreeAsync(m, b)); wait_for(b);"
+                                      " OK(aclrtMemPoolDestroy(s));", [("sync", "writes there", 1)]),
     "function reads": ("down(p, x, a); OK(aclrtLaunchHostFunc(a, look, p)); wait_for(a);", []),
     "function of another stream reads": ("down(p, x, a); OK(aclrtLaunchHostFunc(b, look, p)); wait_for(b);",
                                          [("sync", "host code touches", None)]),
