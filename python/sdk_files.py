@@ -21,9 +21,9 @@ elif [ -n "${ZSH_VERSION:-}" ]; then
 fi
 if [ -z "${UNDERSTUDY_ROOT:-}" ]; then
     echo "set_env.sh: this shell does not tell where the script is; set UNDERSTUDY_ROOT to its folder" >&2
-else
-EXPORTS
+    return 1
 fi
+EXPORTS
 unset UNDERSTUDY_ROOT
 """
 
@@ -92,12 +92,14 @@ list(APPEND CMAKE_PREFIX_PATH "${_understudy_root}")
 VARIABLES
 foreach(_understudy_folder
     FOLDERS)
+  list(APPEND CMAKE_INCLUDE_PATH "${_understudy_root}/${_understudy_folder}") # of find_path
   include_directories(SYSTEM AFTER "${_understudy_root}/${_understudy_folder}")
   # Also as an option: what is in C_INCLUDE_PATH now counts as the compiler's own, and CMake leaves it out of the commands. A
   # build without that variable would not find the headers.
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-isystem${_understudy_root}/${_understudy_folder}>")
 endforeach()
 foreach(_understudy_folder LIBRARIES)
+  list(APPEND CMAKE_LIBRARY_PATH "${_understudy_root}/${_understudy_folder}") # of find_library
   set(_understudy_folder "\\"${_understudy_root}/${_understudy_folder}\\"")
   foreach(_understudy_kind EXE SHARED MODULE)
     # -Wl,…, as CMAKE_BUILD_RPATH becomes, would split a path at its commas.
@@ -115,9 +117,9 @@ def set_env(stack: Stack) -> str:
     def here(path) -> str:
         return str(path).replace(str(root), "$UNDERSTUDY_ROOT").replace(str(ROOT), "${UNDERSTUDY_ROOT%/*}")
 
-    lines = [f'    export {name}="{here(value)}"' for name, value in toolchain.variables_of(stack, root).items()]
+    lines = [f'export {name}="{here(value)}"' for name, value in toolchain.variables_of(stack, root).items()]
     for name, paths in toolchain.search_paths_of(stack, root).items():
-        lines.append(f'    export {name}="{":".join(map(here, paths))}${{{name}:+:${name}}}"')
+        lines.append(f'export {name}="{":".join(map(here, paths))}${{{name}:+:${name}}}"')
     return SET_ENV.replace("EXPORTS", "\n".join(lines))
 
 

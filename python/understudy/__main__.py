@@ -43,6 +43,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
+    def _print_message(self, message: str, file=None):
+        """argparse's own says nothing when help or version cannot be written."""
+        print(message, end="", file=file or sys.stderr, flush=True)
+
 
 def make_parser(asked: str | None = None) -> Parser:
     """asked: the command that is going to run; the others of the kit get no options, and are not imported."""
@@ -116,7 +120,7 @@ def compile_program(language: str, stacks, arguments: list[str]) -> None:
         command += toolchain.search_flags(stacks)
     else:
         command += [*toolchain.flags(stacks), *toolchain.libraries(stacks)]
-    execute(command, dict(os.environ))
+    execute(command, toolchain.compiler_environment(language))
 
 
 def environment_for(arguments: list[str], stacks: list) -> dict[str, str]:
@@ -176,13 +180,16 @@ def escape(error: UnicodeError):
 
 
 def complain(text, command: str = "") -> int:
-    print(f"understudy {command}: {text}" if command in COMMANDS else f"understudy: {text}", file=sys.stderr)
+    try:
+        print(f"understudy {command}: {text}" if command in COMMANDS else f"understudy: {text}", file=sys.stderr, flush=True)
+    except OSError:  # the status tells
+        write_no_more(sys.stderr)
     return 2
 
 
-def write_no_more() -> None:
+def write_no_more(stream) -> None:
     """Python would write what is left at its end, and fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def main() -> int:
@@ -200,14 +207,14 @@ def main() -> int:
     except (UsageError, SdkError) as error:
         return complain(error, command)
     except BrokenPipeError:
-        write_no_more()
+        write_no_more(sys.stdout)
         return 1
     except OSError as error:
         if error.filename is not None:  # a file or folder that was named: unreadable, say, or too long a name
             return complain(f"cannot use {error.filename}: {error.strerror}", command)
         if error.errno != errno.ENOSPC:
             raise
-        write_no_more()
+        write_no_more(sys.stdout)
         return complain(f"cannot write the output: {error.strerror}")
     except KeyboardInterrupt:
         return 130

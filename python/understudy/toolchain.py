@@ -18,9 +18,12 @@ def stacks_named(names: list[str] | None) -> list[Stack]:
     return [STACKS[name] for name in names or STACKS]
 
 
+COMPILERS = {"c": ("CC", "cc"), "c++": ("CXX", "c++")}  # the variable that names a language's compiler, and the one without it
+
+
 def compiler(language: str) -> list[str]:
     """The host compiler for "c" or "c++": $CC or $CXX, else cc or c++."""
-    variable, fallback = ("CC", "cc") if language == "c" else ("CXX", "c++")
+    variable, fallback = COMPILERS[language]
     given = os.environ.get(variable, "")
     try:
         command = shlex.split(given) or [fallback]
@@ -29,6 +32,11 @@ def compiler(language: str) -> list[str]:
     if shutil.which(command[0]) is None:
         raise UsageError(f"no compiler {command[0]!r} found; install gcc, or set {variable}")
     return command
+
+
+def compiler_environment(language: str) -> dict[str, str]:
+    """The environment that the compiler gets: without its own name, or `CC="understudy cc"` would call itself for ever."""
+    return {name: value for name, value in os.environ.items() if name != COMPILERS[language][0]}
 
 
 def check_program(program: str, environment: dict[str, str]) -> None:
@@ -103,7 +111,7 @@ def check_declarations(command: list[str], stacks: list[Stack]) -> None:
     spoken = [argument for argument in command if argument != "-w" and not argument.startswith("-fdiagnostics-")]
     checked = subprocess.run([*spoken, "-fsyntax-only", "-Wimplicit-function-declaration"], capture_output=True, text=True,
                              errors="replace",  # lines of the source, whatever they are written in
-                             stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})  # fmt: skip
+                             stdin=subprocess.DEVNULL, env={**compiler_environment("c"), "LC_ALL": "C"})  # fmt: skip
     from understudy.kit import sdk  # reads the libraries: only when something is undeclared
 
     found = [f"{place}: {name} is called without a declaration; #include <{header}>"
@@ -136,6 +144,7 @@ def search_paths_of(stack: Stack, root) -> dict[str, list]:
     library = [root / stack.library, root.parent / "lib"]
     paths = {"C_INCLUDE_PATH": include, "CPLUS_INCLUDE_PATH": include, "LIBRARY_PATH": library, "LD_LIBRARY_PATH": library,
              "PKG_CONFIG_PATH": [root.parent / "lib/pkgconfig"], "CMAKE_PREFIX_PATH": [root.parent],
+             "CMAKE_INCLUDE_PATH": include, "CMAKE_LIBRARY_PATH": library,  # of find_path and find_library
              "PATH": [root / folder for folder in PROGRAMS.get(stack.name, ())]}  # fmt: skip
     return {name: folders for name, folders in paths.items() if folders}
 

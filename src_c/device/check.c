@@ -16,21 +16,30 @@ enum { FRESH_BYTE = 0xff, FENCE_BYTE = 0xfd };
 static unsigned enabled = 0;
 static _Atomic int64_t findings = 0;
 
-static void read_checks(void)
+/* Its bit; 0: no check has this name. */
+static unsigned check_named(const char *word, size_t length)
 {
     static const char *const names[] = {"memory", "init", "sync", "leak", "refusals", "race", "workspace"};
-    char list[128];
-    snprintf(list, sizeof list, "%s", us_environment_text("UNDERSTUDY_CHECK", ""));
-    char *rest = NULL;
-    for (char *word = strtok_r(list, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
-        unsigned bit = 0;
-        for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-            bit = strcmp(word, names[i]) == 0 ? 1u << i : bit;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i]) == length && memcmp(word, names[i], length) == 0) {
+            return 1u << i;
         }
+    }
+    return 0;
+}
+
+static void read_checks(void)
+{
+    static const char between[] = ", \t\n";
+    const char *word = us_environment_text("UNDERSTUDY_CHECK", "");
+    size_t length = 0;
+    for (word += strspn(word, between); *word != '\0'; word += length + strspn(word + length, between)) {
+        length = strcspn(word, between);
+        unsigned bit = check_named(word, length);
         if (bit == 0) {
-            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%s\"; known checks: memory, init, sync, race, leak, "
+            us_log(LOG_LEVEL_ERROR, "UNDERSTUDY_CHECK has \"%.*s\"; known checks: memory, init, sync, race, leak, "
                    "workspace, refusals",
-                   word);
+                   (int)length, word);
         }
         enabled |= bit;
     }

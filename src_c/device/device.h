@@ -171,6 +171,8 @@ bool us_stream_submit_using(Stream *stream, Work work, Uses uses, TaskRun *run, 
  * on the stream (it stays there): see us_stream_fault. */
 WaitStatus us_stream_synchronize(Stream *stream, int64_t timeout_us);
 bool us_stream_idle(Stream *stream); /* in deferred mode also lets the stream run */
+/* The same, but the host is not told: for the checks it has waited for nothing. */
+bool us_stream_looks_idle(Stream *stream);
 /* The first fault on the stream (or that stopped its context, or on sticky platforms on its device), with its
  * explanation. */
 DeviceFault us_stream_fault(Stream *stream, Explanation *why);

@@ -154,7 +154,7 @@ static bool queue_wait(StreamState *stream, StreamWait wanted, Moment *moment)
         return true; /* it has ended, so all its work has */
     }
     Task task = {.work = {"stream wait", "wait", 0}, .run = run_stream_wait, .ready = awaited_is_done,
-                 .release = release_stream_wait, .argument = wait, .after = moment};
+                 .release = release_stream_wait, .argument = wait, .anywhere = true, .after = moment};
     uint64_t ticket = 0;
     if (!us_stream_queue(stream, task, &ticket)) {
         release_stream_wait(wait);

@@ -69,6 +69,14 @@ bool us_stream_idle(Stream *public)
     return idle;
 }
 
+bool us_stream_looks_idle(Stream *public)
+{
+    StreamState *stream = stream_state(public);
+    uint64_t ticket = atomic_load(&stream->submitted);
+    us_stream_allow(stream, ticket);
+    return atomic_load(&stream->completed) >= ticket;
+}
+
 DeviceFault us_stream_fault(Stream *public, Explanation *why)
 {
     StreamState *stream = stream_state(public);

@@ -3,6 +3,8 @@
 
 #include "mcr/mc_runtime_api.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,6 +91,41 @@ static void branch(int is_ordered)
     CHECK(mcEventDestroy(fork) == mcSuccess && mcEventDestroy(join) == mcSuccess && mcFree(block) == mcSuccess);
 }
 
+static atomic_bool gate_is_open;
+
+static void wait_at_gate(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&gate_is_open)) {
+        usleep(100);
+    }
+}
+
+/* Two streams fill the same bytes, and neither waits for the other: not by the default stream's wait for the first, which that
+ * begins while it still works, and not by a question to the default stream, which arranges nothing. */
+static void fill_beside_default_stream(int is_asked)
+{
+    mcStream_t blocking, other = second;
+    void *block, *apart;
+    CHECK(mcMalloc(&block, BYTES) == mcSuccess && mcMalloc(&apart, BYTES) == mcSuccess);
+    CHECK(mcStreamCreate(&blocking) == mcSuccess && (!is_asked || mcStreamCreate(&other) == mcSuccess));
+    if (is_asked) {
+        CHECK(mcMemsetAsync(apart, 1, BYTES, NULL) == mcSuccess); /* the other stream is going to wait for that */
+    }
+    CHECK(mcLaunchHostFunc(blocking, wait_at_gate, NULL) == mcSuccess);
+    CHECK(mcMemsetAsync(block, 1, BYTES, blocking) == mcSuccess);
+    if (!is_asked) {
+        CHECK(mcMemsetAsync(apart, 1, BYTES, NULL) == mcSuccess);
+    }
+    CHECK(mcStreamQuery(NULL) == mcErrorNotReady); /* a deferred stream runs from now on */
+    usleep(20000);
+    CHECK(mcMemsetAsync(block, 2, BYTES, other) == mcSuccess);
+    atomic_store(&gate_is_open, true);
+    CHECK(mcDeviceSynchronize() == mcSuccess && mcStreamDestroy(blocking) == mcSuccess);
+    CHECK(!is_asked || mcStreamDestroy(other) == mcSuccess);
+    CHECK(mcFree(block) == mcSuccess && mcFree(apart) == mcSuccess);
+}
+
 /* Neither the thread's stream nor an event that ended with its device can be destroyed. */
 static void leave_what_cannot_be_destroyed(void)
 {
@@ -112,6 +149,8 @@ int main(int count, char **arguments)
         launch_twice(strcmp(what, "launch") == 0);
     } else if (strstr(what, "branches") != NULL) {
         branch(strcmp(what, "branches") == 0);
+    } else if (strstr(what, "default") != NULL) {
+        fill_beside_default_stream(strcmp(what, "default-asked") == 0);
     }
     CHECK(mcStreamDestroy(first) == mcSuccess && mcStreamDestroy(second) == mcSuccess);
     if (strcmp(what, "reset") == 0) {

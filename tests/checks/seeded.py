@@ -8,12 +8,14 @@ pattern, and 1 when it must be told at the statement before the comment /*1*/.
 ASCEND_PRELUDE = """
 #define _GNU_SOURCE
 #include "acl/acl.h"
+#include "acl/acl_rt_memory_soma.h"
 #include "aclnnop/aclnn_soft_margin_loss_backward.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 enum { SIZE = 16384 };
 #define OK(call) do { if ((call) != 0) { printf("%d failed\\n", __LINE__); exit(1); } } while (0)
 static aclrtStream a, b;
@@ -83,6 +85,12 @@ ASCEND = {
     "stream destroyed": ("down(p, x, a); OK(aclrtDestroyStream(a)); a = NULL; sum += p[0];", []),
     "through another stream": ("down(p, x, a); OK(aclrtRecordEvent(e, a)); OK(aclrtStreamWaitEvent(b, e)); wait_for(b); sum += p[0];",
                                []),
+    "pool waits for another stream": ("aclrtMemPoolProps of = {.location = {.type = ACL_MEM_LOCATION_TYPE_DEVICE}, .maxSize = 2 << 20};"
+                                      " aclrtMemPool s; void *m; OK(aclrtMemPoolCreate(&s, &of));"
+                                      " OK(aclrtMemPoolMallocAsync(&m, 2 << 20, s, a)); down(p, x, a); OK(aclrtMemPoolFreeAsync(m, a));"
+                                      " OK(aclrtMemPoolMallocAsync(&m, 2 << 20, s, b)); aclrtStreamStatus t; OK(aclrtStreamQuery(b, &t));"
+                                      " usleep(20000); sum += p[0]; /*1*/ OK(aclrtMemPoolFreeAsync(m, b)); wait_for(b);"
+                                      " OK(aclrtMemPoolDestroy(s));", [("sync", "writes there", 1)]),
     "function reads": ("down(p, x, a); OK(aclrtLaunchHostFunc(a, look, p)); wait_for(a);", []),
     "function of another stream reads": ("down(p, x, a); OK(aclrtLaunchHostFunc(b, look, p)); wait_for(b);",
                                          [("sync", "host code touches", None)]),
@@ -164,6 +172,7 @@ MACA_PRELUDE = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 enum { SIZE = 16384 };
 #define OK(call) do { if ((call) != 0) { printf("%d failed\\n", __LINE__); exit(1); } } while (0)
 static mcStream_t a, b, n;
@@ -172,6 +181,7 @@ static char *x, *y, *z, *p, *h, *m;
 static volatile int sum;
 static void copy(void *to, const void *from, mcStream_t s) { OK(mcMemcpyAsync(to, from, SIZE, mcMemcpyDefault, s)); }
 static void look(void *data) { for (int i = 0; i < SIZE; i += 512) { sum += ((char *)data)[i]; } }
+static void sleep_well(void) { usleep(20000); } /* longer than all queued work takes */
 """
 
 MACA_MAIN = """
@@ -197,6 +207,10 @@ MACA = {
     "event awaited": ("copy(p, x, a); OK(mcEventRecord(e, a)); OK(mcEventSynchronize(e)); sum += p[0];", []),
     "event asked": ("copy(p, x, a); OK(mcEventRecord(e, a)); while (mcEventQuery(e) != mcSuccess) { } sum += p[0];", []),
     "stream asked": ("copy(p, x, a); while (mcStreamQuery(a) != mcSuccess) { } sum += p[0];", []),
+    "default stream asked": ("copy(p, x, a); while (mcStreamQuery(NULL) != mcSuccess) { } sum += p[0];", []),
+    "default stream goes on": ("copy(p, x, a); copy(y, z, NULL); sleep_well(); sum += p[5]; /*1*/", [("sync", "host code touches", 1)]),
+    "default stream is awaited by another": ("copy(p, x, a); copy(y, z, NULL); copy(y, z, b); sleep_well(); sum += p[5]; /*1*/",
+                                             [("sync", "host code touches", 1)]),
     "function reads": ("copy(p, x, a); OK(mcLaunchHostFunc(a, look, p)); OK(mcStreamSynchronize(a));", []),
     "function reads too early": ("copy(p, x, a); OK(mcLaunchHostFunc(b, look, p)); OK(mcStreamSynchronize(b));", [("sync", "touches", None)]),
     "race": ("copy(x, y, a); copy(x, z, b);", [("race", "writes 16384 bytes", None)]),

@@ -120,6 +120,14 @@ def test_an_unknown_check_is_reported():
     assert 'UNDERSTUDY_CHECK has "everything"; known checks: memory, init, sync, race, leak, workspace' in done.stderr
 
 
+@pytest.mark.parametrize("blanks", ["memory, refusals", " memory ,\trefusals ", "memory refusals", ",memory,,refusals,"])
+def test_blanks_around_names_are_no_part_of_them(blanks):
+    """mcdnnCreate(NULL) is refused, which is a finding only for the check behind the blank."""
+    code = "from understudy.maca import ffi, lib; assert lib.mcdnnCreate(ffi.NULL) != 0"
+    done = native.run([sys.executable, "-c", code], {"UNDERSTUDY_CHECK": blanks, "UNDERSTUDY_CHECK_EXIT": "47"})
+    assert done.returncode == 47 and "known checks" not in done.stderr, done.stderr
+
+
 THREADS = pathlib.Path(__file__).parents[1] / "threads"
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples_c"
 CORRECT = [("ascend", THREADS / "ascend_threads.c"), ("maca", THREADS / "maca_threads.c"),

@@ -35,6 +35,13 @@ def test_another_thread_hides_no_mistake():
     assert len(found) == 400 and all("check sync: the host copies" in line for line in found)
 
 
+@pytest.mark.parametrize("mode", ["async", "deferred"])  # inline, no work is waited for
+@pytest.mark.parametrize("what", ["default-waits", "default-asked"])
+def test_the_default_stream_hides_no_mistake(what, mode):
+    (found,) = findings("maca", [what], mode)
+    assert "check race: mcMemsetAsync" in found
+
+
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
 @pytest.mark.parametrize("what, expected", [("free", None), ("unordered-free", "mcFreeAsync"), ("allocation", None),
                                             ("unordered-allocation", "mcMemsetAsync"), ("launch", None),

@@ -97,9 +97,45 @@ def test_set_env_in_a_shell_without_a_way_to_find_it(tmp_path):
     script = f'. {SDK}/ascend/set_env.sh; echo "${{ASCEND_HOME_PATH-none}}"'
     done = subprocess.run([posix, "-c", script], env=CLEAN, capture_output=True, text=True)
     assert done.stdout == "none\n" and "set UNDERSTUDY_ROOT" in done.stderr
+    script = f'. {SDK}/ascend/set_env.sh && echo "goes on"'
+    done = subprocess.run([posix, "-c", script], env=CLEAN, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
     script = f'UNDERSTUDY_ROOT={SDK}/ascend; . {SDK}/ascend/set_env.sh; echo "$ASCEND_HOME_PATH"'
     done = subprocess.run([posix, "-c", script], env=CLEAN, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == (f"{SDK}/ascend\n", "")
+
+
+FIND = """
+find_library(LIBRARY NAMES mcdnn)
+find_path(HEADER mcdnn/mcdnn.h)
+find_library(OWN_LIBRARY NAMES own)
+find_path(OWN_HEADER own.h)
+foreach(name LIBRARY HEADER OWN_LIBRARY OWN_HEADER)
+  message("${name} ${${name}}")
+endforeach()
+"""
+
+
+@pytest.mark.parametrize("how", ["env", "toolchain"])
+def test_find_library_and_find_path_need_no_hints(how, tmp_path):
+    """And the user's own folders still count."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "libown.so").write_text("")
+    (own / "own.h").write_text("")
+    cmake_project(tmp_path, FIND, "maca")
+    if how == "env":
+        settings = (f"export CMAKE_LIBRARY_PATH={own} CMAKE_INCLUDE_PATH={own}\n"
+                    f"{toolchain.shell_exports(list(paths.STACKS.values()))}\n")  # fmt: skip
+        options = ""
+    else:
+        settings = ""
+        options = (f"-DCMAKE_LIBRARY_PATH={own} -DCMAKE_INCLUDE_PATH={own} "
+                   f"-DCMAKE_TOOLCHAIN_FILE={SDK}/lib/cmake/understudy/understudy-toolchain.cmake")  # fmt: skip
+    told = shell(f"{settings}cmake -G Ninja -B build {options} 2>&1", tmp_path)
+    expected = [f"LIBRARY {SDK}/maca/lib/libmcdnn.so", f"HEADER {SDK}/maca/include", f"OWN_LIBRARY {own}/libown.so",
+                f"OWN_HEADER {own}"]  # fmt: skip
+    assert [line for line in told.splitlines() if re.match("(OWN_)?(LIBRARY|HEADER) ", line)] == expected
 
 
 def find_package(target: str) -> str:

@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -97,6 +98,15 @@ def test_a_missing_compiler_is_an_error_of_use(source):
     assert_error_of_use(understudy("cc", source, env={"CC": "no-such-compiler"}), "no-such-compiler", "CC")
 
 
+@pytest.mark.parametrize("command, variable", [("cc", "CC"), ("c++", "CXX")])
+def test_a_compiler_variable_may_name_this_command(command, variable, source, tmp_path):
+    """As `CC="understudy cc" make` sets it; the command does not call itself for ever."""
+    named = {variable: f"{shlex.quote(sys.executable)} -m understudy {command}"}
+    done = understudy(command, source, "-o", tmp_path / "program", env=named, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([tmp_path / "program"], capture_output=True, text=True).stdout == "1 1 \n"
+
+
 @pytest.fixture(scope="module")
 def named_in_letters(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
@@ -117,10 +127,11 @@ def test_a_locale_whose_letters_are_not_those_of_utf_8(named_in_letters, command
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", ["env", "rules mcMalloc", "manual"])
-def test_a_full_disk_is_an_error_of_use(command):
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("command", ["env", "rules mcMalloc", "manual", "--version", "--help", "cc --help"])
+def test_a_full_disk_is_an_error_of_use(command, buffered):
     done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy {command} > /dev/full"], capture_output=True,
-                          text=True)  # fmt: skip
+                          text=True, env={**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"})  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "understudy: cannot write the output: No space left on device\n")
 
 
@@ -136,6 +147,12 @@ def test_closed_errors_go_nowhere():
     labelled = without_errors("ft-run --label -n 2 sh -c 'echo $UNDERSTUDY_FT_CORE'")
     assert (labelled.returncode, sorted(labelled.stdout.splitlines())) == (0, ["[0] 0", "[1] 1"])
     assert (refused := without_errors("bogus")).returncode == 2 and refused.stdout == ""
+
+
+def test_errors_that_cannot_be_written_leave_the_status():
+    for target in ("2>&-", "2>/dev/full", ">/dev/full 2>/dev/full"):
+        done = subprocess.run(["sh", "-c", f"{sys.executable} -m understudy doctor no-such-file {target}"], capture_output=True)
+        assert done.returncode == 2, target
 
 
 def test_a_source_in_another_character_set_compiles(tmp_path):

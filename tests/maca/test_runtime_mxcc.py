@@ -1,5 +1,8 @@
 """The compiler wrapper mxcc: the command lines of the vendor's samples build host programs (maca-runtime 6)."""
 
+import shlex
+import sys
+
 import pytest
 
 from understudy import paths
@@ -68,6 +71,23 @@ def test_maca_is_cpp_and_c_is_c(source, tmp_path):
     only_cpp = source("a.c", PROGRAM.replace("NULL", "nullptr"))
     assert mxcc("-x", "maca", only_cpp, "-o", tmp_path / "program").returncode == 0
     assert mxcc(only_cpp, "-std=c11", "-o", tmp_path / "program").returncode != 0
+
+
+@pytest.mark.parametrize("option", [["-x", "c++"], ["-xc++"]])
+def test_a_language_that_is_told_goes_before_the_ending(option, source, tmp_path):
+    done = mxcc(*option, source("a.c", PROGRAM.replace("NULL", "nullptr")), "-o", tmp_path / "program")
+    assert done.returncode == 0, done.stderr
+    runs(tmp_path / "program")
+
+
+@pytest.mark.parametrize("compiler", ["{}", "env {}", "{} -DUNUSED", f"{shlex.quote(sys.executable)} -m understudy c++"])
+@pytest.mark.parametrize("options", [[], ["-x", "maca"]])
+def test_build_systems_name_it_in_cxx(compiler, options, source, tmp_path):
+    """Then it does not call itself for ever."""
+    file = source("a.c", PROGRAM.replace("NULL", "nullptr") if options else PROGRAM)
+    done = mxcc(*options, file, "-o", tmp_path / "program", env={"CXX": compiler.format(MXCC)})
+    assert done.returncode == 0, done.stderr
+    runs(tmp_path / "program")
 
 
 @pytest.mark.parametrize("text", ["__global__ void f() {}", "void f() { g<<<1, 2>>>(); }"])

@@ -64,6 +64,8 @@ void maca_check_stream(Call *call, const char *parameter, int32_t status, Stream
 
 /* Before waiting for a stream: waiting for the default stream is waiting for the blocking streams too. */
 bool maca_stream_join(Stream *stream);
+/* Whether such a wait would be over at once; nothing is queued. */
+bool maca_stream_idle(Stream *stream);
 
 /* us_stream_submit and us_launch_submit_task with that order, the latter also for a Launch. */
 bool maca_submit(Stream *stream, const char *name, TaskRun *run, void (*release)(void *argument), void *argument);

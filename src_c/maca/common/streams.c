@@ -117,6 +117,30 @@ bool maca_stream_join(Stream *stream)
     return !is_default(stream) || wait_for_blocking_streams(stream);
 }
 
+/* The default stream and those that it has not waited for; all are asked, so that all run in deferred mode. */
+static bool all_are_idle(Stream *default_stream, bool (*is_idle)(Stream *stream))
+{
+    Context *context = default_stream->context;
+    bool idle = is_idle(default_stream);
+    us_platform_lock(context->device->platform);
+    for (Stream *stream = first_stream(context); stream != NULL; stream = next_stream(stream)) {
+        if (load(&stream->vendor_state[STREAM_HAS_WORK]) != 0) {
+            idle = is_idle(stream) && idle;
+        }
+    }
+    us_platform_unlock(context->device->platform);
+    return idle;
+}
+
+bool maca_stream_idle(Stream *stream)
+{
+    if (!is_default(stream)) {
+        return us_stream_idle(stream);
+    }
+    /* When one still works, the program does not learn that the others do not. */
+    return all_are_idle(stream, us_stream_looks_idle) && all_are_idle(stream, us_stream_idle);
+}
+
 bool maca_stream_enter(Stream *stream)
 {
     if (us_stream_is_recorded(stream)) {

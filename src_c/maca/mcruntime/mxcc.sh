@@ -17,7 +17,7 @@ for candidate in "$here/.." "$here/../.." "$MACA_PATH"; do
     fi
 done
 
-as_maca=no
+language=none # what -x says of the files that follow
 link=yes
 left=$#
 [ "$left" -gt 0 ] || complain "no input files"
@@ -32,17 +32,13 @@ while [ "$left" -gt 0 ]; do
         shift
         left=$((left - 1))
         ;;
-    -xmaca) value=maca argument=-x ;;
+    -x?*) value=${argument#-x} argument=-x ;;
     --maca-path=* | --offload-arch=* | --default-stream=*) value=${argument#*=} argument=${argument%%=*} ;;
     esac
     case $argument in
     -x)
-        if [ "$value" = maca ]; then
-            as_maca=yes
-        else
-            as_maca=no
-            set -- "$@" -x "$value"
-        fi
+        language=$value
+        [ "$value" = maca ] || set -- "$@" -x "$value"
         ;;
     --maca-path)
         [ -d "$value/include/mcr" ] || complain "no SDK at $value: include/mcr is missing"
@@ -67,9 +63,9 @@ while [ "$left" -gt 0 ]; do
         if [ -f "$argument" ] && grep -Eq '(^|[^A-Za-z0-9_])__global__([^A-Za-z0-9_]|$)|<<<.*>>>' "$argument"; then
             complain "$argument has device code, which is not emulated"
         fi
-        case $as_maca,$argument in
-        yes,* | *.maca) set -- "$@" -x c++ "$argument" -x none ;;
-        *.c) set -- "$@" -x c "$argument" -x none ;;
+        case $language,$argument in
+        maca,* | none,*.maca) set -- "$@" -x c++ "$argument" -x none ;;
+        none,*.c) set -- "$@" -x c "$argument" -x none ;;
         *) set -- "$@" "$argument" ;;
         esac
         ;;
@@ -81,4 +77,7 @@ set -- "$@" "-I$root/include" "-I$root/include/mcr" "-I$root/include/mcdnn" "-I$
 if [ "$link" = yes ]; then
     set -- "$@" "-L$root/lib" -Xlinker -rpath -Xlinker "$root/lib" -lmcruntime # -Wl,… would split a path at its commas
 fi
-exec ${CXX:-c++} "$@"
+# Build systems name this script in CXX. If that calls us again, it is to find c++, and not itself for ever.
+compiler=${CXX:-c++}
+unset CXX
+exec $compiler "$@"

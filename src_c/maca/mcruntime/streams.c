@@ -92,8 +92,7 @@ mcError_t mcStreamQuery(mcStream_t s)
     if (call.status != 0) {
         return runtime_end(&call);
     }
-    require_queued(&call, maca_stream_join(stream));
-    if (!us_stream_idle(stream)) {
+    if (!maca_stream_idle(stream)) {
         return runtime_answer(&call, mcErrorNotReady);
     }
     require_working(&call, stream->context->device);

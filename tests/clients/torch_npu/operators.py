@@ -39,7 +39,7 @@ KNOWN = {  # why some differ
     "clamp": "where the lower bound is above the upper one, the vendor's page takes the lower one last",
     "cov": "the terms of one gradient cancel: a unit in the last place of a term is left, and on the CPU nothing",
     "triangular_solve": "the second result is the triangle only, as on the vendor's page",
-    "nn.functional.gelu": "the adapter calls one function for both forms, and its gradient is that of the one with erf",
+    "nn.functional.gelu": "the adapter computes both forms, forward and backward, as the one with erf",
     "nn.functional.interpolate.nearest": "along one axis the adapter leaves scale_factor out",
     "nn.functional.upsample_nearest": "along one axis the adapter leaves scale_factor out",
     "logspace": "the CPU computes the exponents in the 16-bit type, the device in float64",
