@@ -201,6 +201,7 @@ static void run_unit(const Work *work, int64_t unit)
     }
     scan->start[lane](width, a, b);
     Part part = {TILE_ELEMENTS / width, lines, width, {1, 1}};
+    const bool fetches = !work->by_columns || !us_finds_rows(); /* Zen 4: 1.1 times as fast without */
     const bool in_place = puts_in_place(work, &part);
     ScanPanel panel = {.width = width, .by_columns = work->by_columns, .exclusive = work->call->exclusive};
     for (int64_t done = 0; done < work->length; done += part.rows) {
@@ -210,10 +211,10 @@ static void run_unit(const Work *work, int64_t unit)
         part.steps.column = panel.to.column = work->by_columns || together > 1 ? 1 : part.rows;
         panel.rows = part.rows;
         panel.position = done;
-        for (int k = 1; k <= work->call->outputs; k++) {
+        for (int k = 1; fetches && k <= work->call->outputs; k++) {
             fetch(work, k, at(work, k, offsets[k] + done * work->along[k]), &part);
         }
-        if (work->by_columns && done + 2 * part.rows <= work->length) {
+        if (fetches && work->by_columns && done + 2 * part.rows <= work->length) {
             fetch(work, 0, at(work, 0, offsets[0] + (done + part.rows) * work->along[0]), &part);
         }
         char *const from = at(work, 0, offsets[0] + done * work->along[0]);
