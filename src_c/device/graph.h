@@ -96,6 +96,7 @@ typedef enum CaptureStatus { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED }
 typedef enum CaptureFault {
     CAPTURE_OK,
     CAPTURE_FAULT_BUSY,       /* the stream's work is recorded already */
+    CAPTURE_FAULT_ENDED,      /* another thread destroys the stream */
     CAPTURE_FAULT_IDLE,       /* the stream's work is not recorded */
     CAPTURE_FAULT_ORIGIN,     /* the recording did not begin on this stream */
     CAPTURE_FAULT_THREAD,     /* it began in another thread, and its mode is not relaxed */

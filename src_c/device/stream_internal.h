@@ -60,6 +60,7 @@ struct StreamState {
     _Atomic bool ended;   /* the handle is gone */
     _Atomic bool stopped; /* by a failure in its context: tasks are released without being run */
     _Atomic(struct Recorder *) recorder; /* takes the stream's work in place of the queue (recorder.c); NULL: none */
+    bool takes_no_recorder; /* the stream is ending; guarded by the recorder lock */
 
     struct Timeline *timeline; /* order.c; NULL: nobody watches */
     bool timeline_is_over;     /* the stream has ended: it gets no other */

@@ -10,6 +10,7 @@ static void require_captured(Call *call, CaptureFault fault)
     static const Refusal refusals[] = {
         [CAPTURE_FAULT_BUSY] = {"stream", "capturing", mcErrorIllegalState,
             "the stream's work is being captured already"},
+        [CAPTURE_FAULT_ENDED] = {"stream", "alive", mcErrorInvalidResourceHandle, "another thread destroys the stream"},
         [CAPTURE_FAULT_IDLE] = {"stream", "idle", mcErrorIllegalState, "the stream's work is not being captured"},
         [CAPTURE_FAULT_ORIGIN] = {"stream", "origin", mcErrorStreamCaptureUnmatched,
             "the capture began on another stream; this one joined it through an event"},
