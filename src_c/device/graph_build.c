@@ -79,6 +79,9 @@ void us_graph_clear_stream(Stream *stream)
 
 bool us_graph_has_bound(const Graph *public, const Stream *stream)
 {
+    if (!us_stream_is_recorded(stream)) {
+        return false;
+    }
     us_recorder_lock();
     const Recorder *recorder = building(stream);
     bool bound = recorder != NULL && (public == NULL || recorder->graph == graph_state(public));
