@@ -6,10 +6,11 @@
 #include <hccl/hccl.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { ROUNDS = 20000, CAPTURES = 4000, STREAMS = 4000 };
+enum { ROUNDS = 20000, CAPTURES = 4000, STREAMS = 20000 };
 
 static aclrtContext context;
 static aclrtStream stream;
@@ -67,14 +68,23 @@ static void work_while_captured(void)
 static _Atomic(aclrtStream) ending;
 static atomic_int given, taken;
 
+/* Awake, so that the two meet; where there is one processor for both, the other gets it. */
+static void wait_until(atomic_int *number, int value)
+{
+    for (int i = 1; atomic_load(number) < value; i++) {
+        if (i % 4096 == 0) {
+            sched_yield();
+        }
+    }
+}
+
 static void *capture_what_ends(void *unused)
 {
     (void)unused;
     CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS);
     for (int i = 1; i <= STREAMS; i++) {
         aclmdlRI model;
-        while (atomic_load(&given) < i) {
-        }
+        wait_until(&given, i);
         aclrtStream found = atomic_load(&ending);
         aclmdlRICaptureBegin(found, ACL_MODEL_RI_CAPTURE_MODE_RELAXED);
         if (aclmdlRICaptureEnd(found, &model) == ACL_SUCCESS) {
@@ -97,8 +107,7 @@ static void end_what_is_captured(void)
         for (volatile int pause = 0; pause < i * 37 % 2500; pause++) {
         }
         CHECK(aclrtDestroyStream(made) == ACL_SUCCESS);
-        while (atomic_load(&taken) < i) {
-        }
+        wait_until(&taken, i);
         CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
     }
     pthread_join(thread, NULL);

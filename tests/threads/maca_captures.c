@@ -6,10 +6,11 @@
 #include <mcblas/mcblas.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { ROUNDS = 20000, CAPTURES = 4000, STREAMS = 4000, COUNT = 100 };
+enum { ROUNDS = 20000, CAPTURES = 4000, STREAMS = 20000, COUNT = 100 };
 
 static mcStream_t stream;
 static atomic_bool over;
@@ -64,13 +65,22 @@ static void work_while_captured(void)
 static _Atomic(mcStream_t) ending;
 static atomic_int given, taken;
 
+/* Awake, so that the two meet; where there is one processor for both, the other gets it. */
+static void wait_until(atomic_int *number, int value)
+{
+    for (int i = 1; atomic_load(number) < value; i++) {
+        if (i % 4096 == 0) {
+            sched_yield();
+        }
+    }
+}
+
 static void *capture_what_ends(void *unused)
 {
     (void)unused;
     for (int i = 1; i <= STREAMS; i++) {
         mcGraph_t graph;
-        while (atomic_load(&given) < i) {
-        }
+        wait_until(&given, i);
         mcStream_t found = atomic_load(&ending);
         mcStreamBeginCapture(found, mcStreamCaptureModeRelaxed);
         if (mcStreamEndCapture(found, &graph) == mcSuccess) {
@@ -93,8 +103,7 @@ static void end_what_is_captured(void)
         for (volatile int pause = 0; pause < i * 37 % 2500; pause++) {
         }
         CHECK(mcStreamDestroy(made) == mcSuccess);
-        while (atomic_load(&taken) < i) {
-        }
+        wait_until(&taken, i);
         CHECK(mcDeviceSynchronize() == mcSuccess);
     }
     pthread_join(thread, NULL);
