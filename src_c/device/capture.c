@@ -29,6 +29,10 @@ Capture *us_capture_of(const StreamState *stream)
 
 CaptureFault us_capture_join(Capture *capture, StreamState *stream)
 {
+    const CaptureFault obstacle = us_recorder_obstacle(stream);
+    if (obstacle != CAPTURE_OK) {
+        return obstacle;
+    }
     StreamState **streams = realloc(capture->streams, (capture->stream_count + 1) * sizeof *streams);
     if (streams == NULL) {
         return CAPTURE_FAULT_NO_MEMORY;
@@ -105,7 +109,7 @@ CaptureFault us_capture_begin(Stream *public, Graph *into, CaptureMode mode)
     capture->graph = graph_state(graph);
     capture->child = into != NULL;
     us_recorder_lock();
-    bool busy = us_recorder_of(stream) != NULL || (into != NULL && us_graph_is_recording(into));
+    bool busy = into != NULL && us_graph_is_recording(into);
     CaptureFault fault = busy ? CAPTURE_FAULT_BUSY : us_capture_join(capture, stream);
     if (fault == CAPTURE_OK) {
         capture->graph->recording = true;
@@ -216,6 +220,9 @@ CaptureFault us_capture_end(Stream *public, Graph **graph)
 
 void us_recorder_stream_ends(StreamState *stream)
 {
+    us_recorder_lock();
+    stream->takes_no_recorder = true; /* a recording that another thread begins from now on would never end */
+    us_recorder_unlock();
     us_group_update_forget(stream);
     us_recorder_lock();
     Recorder *recorder = us_recorder_of(stream);

@@ -74,6 +74,9 @@ static CaptureFault add_event_step(StreamState *stream, Event *event, StepKind k
 CaptureFault us_capture_record(Event *event, Stream *public)
 {
     StreamState *stream = stream_state(public);
+    if (us_recorder_of(stream) == NULL) {
+        return CAPTURE_FAULT_IDLE;
+    }
     us_recorder_lock();
     Place place = {0};
     Step *step = NULL;
@@ -96,6 +99,9 @@ CaptureFault us_capture_record(Event *event, Stream *public)
 static CaptureFault wait_for_captured(StreamState *stream, Event *event, Capture *of_event)
 {
     Capture *capture = us_capture_of(stream);
+    if (of_event == NULL && us_recorder_of(stream) == NULL) {
+        return CAPTURE_FAULT_IDLE;
+    }
     if (of_event == NULL) {
         if (capture != NULL) {
             capture->invalid = true;
@@ -124,6 +130,9 @@ static CaptureFault wait_for_captured(StreamState *stream, Event *event, Capture
 
 CaptureFault us_capture_wait(Stream *stream, Event *event)
 {
+    if (us_recorder_of(stream_state(stream)) == NULL && !us_event_is_captured(event)) {
+        return CAPTURE_FAULT_IDLE;
+    }
     us_recorder_lock();
     CaptureFault fault = wait_for_captured(stream_state(stream), event, capture_of_event(event));
     us_recorder_unlock();
@@ -134,6 +143,9 @@ static CaptureFault add_external(Stream *stream, Event *event, StepKind kind, bo
 {
     Place place = {0};
     Step *step = NULL;
+    if (us_recorder_of(stream_state(stream)) == NULL) {
+        return CAPTURE_FAULT_IDLE;
+    }
     us_recorder_lock();
     CaptureFault fault = add_event_step(stream_state(stream), event, kind, &place, &step);
     if (fault == CAPTURE_OK) {

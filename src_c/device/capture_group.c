@@ -205,7 +205,7 @@ CaptureFault us_group_update_end(Stream *public)
     }
     *replacement = taken;
     Task task = {.work = {"task group update", "graph", 0}, .run = run_replacement, .release = release_replacement,
-                 .argument = replacement, .anywhere = true};
+                 .argument = replacement, .anywhere = true, .unrecorded = true};
     uint64_t ticket = 0;
     if (fault != CAPTURE_OK || !us_stream_queue(stream, task, &ticket)) {
         release_replacement(replacement);

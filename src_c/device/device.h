@@ -166,6 +166,10 @@ typedef struct Uses {
 } Uses;
 bool us_stream_submit_using(Stream *stream, Work work, Uses uses, TaskRun *run, void (*release)(void *argument),
                             void *argument);
+/* The same for what cannot be a step of a graph, when the caller has seen that nothing records the stream: it is queued even if
+ * another thread has begun a recording since. */
+bool us_stream_submit_unrecorded(Stream *stream, Work work, Uses uses, TaskRun *run, void (*release)(void *argument),
+                                 void *argument);
 
 /* Waits until everything submitted so far has run. timeout in microseconds, negative: none. WAIT_FAULT when a fault is
  * on the stream (it stays there): see us_stream_fault. */
@@ -189,7 +193,7 @@ uint64_t us_last_task_of_thread(void);
 void us_stream_abort(Stream *stream);
 /* The task that runs, or is next, stops waiting for what it waits for; others stay. */
 void us_stream_interrupt(Stream *stream);
-/* Later work of `stream` waits for all work submitted so far to `other`. False: no memory. */
+/* Later work of `stream` waits for all work submitted so far to `other`; never a step of a graph. False: no memory. */
 bool us_stream_wait_stream(Stream *stream, Stream *other);
 
 WaitStatus us_context_synchronize(Context *context, int64_t timeout_us); /* all streams of the context */
@@ -207,8 +211,9 @@ void us_device_reset(Device *device, bool drain);
 /* A side of a copy. */
 Use us_use_of_rows(const void *address, size_t pitch, const Copy *copy, bool writes);
 
-/* Checked copies and fills as tasks. False: no memory. */
+/* Checked copies and fills as tasks. False: no memory. Unrecorded: as us_stream_submit_unrecorded. */
 bool us_stream_copy(Stream *stream, const Copy *copy, const char *name);
+bool us_stream_copy_unrecorded(Stream *stream, const Copy *copy, const char *name);
 bool us_stream_fill(Stream *stream, const Fill *fill, const char *name);
 /* For the checks: new memory that others may use once the stream has come so far. */
 void us_stream_has_first(Stream *stream, void *address, size_t size, const char *name);

@@ -167,7 +167,8 @@ static bool record(EventState *event, Stream *stream)
     uint64_t ticket = 0;
     Moment *over = NULL;
     bool queued = us_event_task_queue(stream, (Task){.work = {"event record", "event", 0}, .run = run_record,
-                                             .release = release_record, .argument = task, .anywhere = true, .over = &over},
+                                             .release = release_record, .argument = task, .anywhere = true, .over = &over,
+                                             .unrecorded = true},
                                       &ticket);
     if (queued) {
         us_event_record_comes_from(event, number, stream_state(stream), ticket, over);
@@ -236,5 +237,6 @@ bool us_event_reset(Event *public, Stream *stream)
     pthread_mutex_unlock(&event->lock);
     uint64_t ticket = 0;
     return us_event_task_queue(stream, (Task){.work = {"event reset", "event", 0}, .run = run_reset,
-                                     .release = us_event_task_release, .argument = task, .anywhere = true}, &ticket);
+                                     .release = us_event_task_release, .argument = task, .anywhere = true,
+                                     .unrecorded = true}, &ticket);
 }

@@ -226,7 +226,8 @@ bool us_event_wait(Stream *stream, Event *public, bool block_until_recorded, int
     uint64_t ticket = 0;
     const bool queued =
         us_event_task_queue(stream, (Task){.work = {"event wait", "event", 0}, .run = run_wait, .ready = wait_is_ready,
-                                           .release = release_wait, .argument = task, .anywhere = true, .after = moment},
+                                           .release = release_wait, .argument = task, .anywhere = true, .after = moment,
+                                           .unrecorded = true},
                             &ticket);
     us_order_let_go(moment);
     return queued;

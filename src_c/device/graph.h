@@ -61,8 +61,8 @@ bool us_graph_destroy(Graph *graph);
 Graph *us_graph_of_handle(const void *handle);
 Graph *us_graph_copy(const Graph *graph); /* NULL: no memory */
 
-/* Queues one run. False: no memory. */
-bool us_graph_launch(Graph *graph, Stream *stream, const char *name);
+/* Queues one run, or records it; `unrecorded`: as us_stream_submit_unrecorded. False: no memory. */
+bool us_graph_launch(Graph *graph, Stream *stream, const char *name, bool unrecorded);
 bool us_graph_is_running(const Graph *graph); /* a run is queued or not over */
 bool us_graph_is_recording(const Graph *graph);
 /* The run that goes on, or the first one that is queued, ends before its next step, and stops waiting. */
@@ -96,6 +96,7 @@ typedef enum CaptureStatus { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED }
 typedef enum CaptureFault {
     CAPTURE_OK,
     CAPTURE_FAULT_BUSY,       /* the stream's work is recorded already */
+    CAPTURE_FAULT_ENDED,      /* another thread destroys the stream */
     CAPTURE_FAULT_IDLE,       /* the stream's work is not recorded */
     CAPTURE_FAULT_ORIGIN,     /* the recording did not begin on this stream */
     CAPTURE_FAULT_THREAD,     /* it began in another thread, and its mode is not relaxed */
@@ -133,7 +134,8 @@ bool us_capture_anywhere_in_context(const Context *context, bool spoil); /* some
 /* The event was recorded last on a stream whose recording is not over. */
 bool us_event_is_captured(const Event *event);
 void us_event_invalidate_capture(const Event *event);
-/* What us_event_record and us_event_wait are for recorded streams and events. */
+/* What us_event_record and us_event_wait are for recorded streams and events. IDLE, as below: they are not recorded, so those
+ * are meant; a recording that another thread begins after that comes too late for them. */
 CaptureFault us_capture_record(Event *event, Stream *stream);
 CaptureFault us_capture_wait(Stream *stream, Event *event);
 /* The same for events that the world outside records or waits for: the event itself is not captured. A record counts as

@@ -7,7 +7,7 @@ CaptureFault us_graph_bind(Graph *public, Stream *stream, bool starts)
 {
     GraphState *graph = graph_state(public);
     us_recorder_lock();
-    CaptureFault fault = us_recorder_of(stream_state(stream)) != NULL ? CAPTURE_FAULT_BUSY : CAPTURE_OK;
+    CaptureFault fault = us_recorder_obstacle(stream_state(stream));
     if (fault == CAPTURE_OK && us_graph_hold(graph)) {
         pthread_mutex_lock(&graph->lock);
         graph->recording = true;
@@ -79,6 +79,9 @@ void us_graph_clear_stream(Stream *stream)
 
 bool us_graph_has_bound(const Graph *public, const Stream *stream)
 {
+    if (!us_stream_is_recorded(stream)) {
+        return false;
+    }
     us_recorder_lock();
     const Recorder *recorder = building(stream);
     bool bound = recorder != NULL && (public == NULL || recorder->graph == graph_state(public));

@@ -147,6 +147,8 @@ void us_recorder_unlock(void);
 Recorder *us_recorder_of(const StreamState *stream);
 /* of CAPTURE and BUILD: false when it has failed or is closed */
 bool us_recorder_takes_steps(const Recorder *recorder);
+/* Why the stream cannot get one now; CAPTURE_OK: it can. */
+CaptureFault us_recorder_obstacle(const StreamState *stream);
 CaptureFault us_recorder_attach(StreamState *stream, const Recorder *recorder);
 void us_recorder_detach(StreamState *stream);
 

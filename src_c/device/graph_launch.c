@@ -188,7 +188,7 @@ static Use *prepare(GraphLaunch *launch, size_t *use_count)
     return uses;
 }
 
-bool us_graph_launch(Graph *public, Stream *stream, const char *name)
+bool us_graph_launch(Graph *public, Stream *stream, const char *name, bool unrecorded)
 {
     GraphState *graph = graph_state(public);
     GraphLaunch *launch = create_launch(graph, stream_state(stream));
@@ -202,7 +202,7 @@ bool us_graph_launch(Graph *public, Stream *stream, const char *name)
     Moment *after = launch->moment;
     Task task = {.work = {name, "graph", 0}, .run = run_launch, .ready = launch_is_ready, .release = release_launch,
                  .takes_place = us_graph_enter_line, .argument = launch, .anywhere = !graph->runs_program, .uses = uses,
-                 .use_count = use_count, .after = after, .over = &launch->moment};
+                 .use_count = use_count, .after = after, .over = &launch->moment, .unrecorded = unrecorded};
     launch->moment = NULL;
     uint64_t ticket = 0;
     bool queued = us_stream_queue(stream_state(stream), task, &ticket);

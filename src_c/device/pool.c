@@ -277,7 +277,7 @@ MemoryStatus us_pool_free(Stream *stream, void *address, const char *function, E
         return why->text[0] != '\0' ? MEMORY_NOT_FOUND : MEMORY_EXHAUSTED;
     }
     Work work = {function, "memory", all.size};
-    if (!us_stream_submit_using(stream, work, (Uses){&all, 1}, run_return, release_return, back)) {
+    if (!us_stream_submit_unrecorded(stream, work, (Uses){&all, 1}, run_return, release_return, back)) {
         release_return(back);
         return MEMORY_EXHAUSTED;
     }

@@ -27,10 +27,18 @@ Recorder *us_recorder_of(const StreamState *stream)
     return atomic_load(&((StreamState *)stream)->recorder);
 }
 
+CaptureFault us_recorder_obstacle(const StreamState *stream)
+{
+    return stream->takes_no_recorder       ? CAPTURE_FAULT_ENDED
+           : us_recorder_of(stream) != NULL ? CAPTURE_FAULT_BUSY
+                                            : CAPTURE_OK;
+}
+
 CaptureFault us_recorder_attach(StreamState *stream, const Recorder *recorder)
 {
-    if (us_recorder_of(stream) != NULL) {
-        return CAPTURE_FAULT_BUSY;
+    const CaptureFault obstacle = us_recorder_obstacle(stream);
+    if (obstacle != CAPTURE_OK) {
+        return obstacle;
     }
     Recorder *made = malloc(sizeof *made);
     if (made == NULL) {

@@ -180,7 +180,7 @@ bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket)
 {
     task.caller = us_callers_are_wanted() ? us_current_caller() : NULL;
     task.thread = us_thread_number();
-    if (atomic_load(&stream->recorder) != NULL) {
+    if (!task.unrecorded && atomic_load(&stream->recorder) != NULL) {
         bool recorded = false;
         uint64_t step = 0;
         bool taken = us_recorder_take(stream, &task, &recorded, &step);
@@ -237,12 +237,25 @@ bool us_stream_submit(Stream *stream, const char *name, TaskRun *run_task, void 
     return us_stream_queue(stream_state(stream), task, &ticket);
 }
 
+static Task task_using(Work work, Uses uses, TaskRun *run_task, void (*release)(void *argument), void *argument)
+{
+    return (Task){.work = work, .run = run_task, .release = release, .argument = argument, .anywhere = true,
+                  .uses = uses.first, .use_count = uses.count};
+}
+
 bool us_stream_submit_using(Stream *stream, Work work, Uses uses, TaskRun *run_task, void (*release)(void *argument),
                             void *argument)
 {
     uint64_t ticket = 0;
-    Task task = {.work = work, .run = run_task, .release = release, .argument = argument, .anywhere = true,
-                 .uses = uses.first, .use_count = uses.count};
+    return us_stream_queue(stream_state(stream), task_using(work, uses, run_task, release, argument), &ticket);
+}
+
+bool us_stream_submit_unrecorded(Stream *stream, Work work, Uses uses, TaskRun *run_task, void (*release)(void *argument),
+                                 void *argument)
+{
+    uint64_t ticket = 0;
+    Task task = task_using(work, uses, run_task, release, argument);
+    task.unrecorded = true;
     return us_stream_queue(stream_state(stream), task, &ticket);
 }
 

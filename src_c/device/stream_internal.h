@@ -36,6 +36,9 @@ typedef struct Task {
     uint64_t ticket; /* 1, 2, 3 … on its stream */
     int32_t thread;  /* that queued it, as the system numbers threads */
     bool anywhere;   /* any thread may run it: our own code only */
+    /* Of a call that has seen that nothing records the stream: it has its place in the queue even if another thread has begun
+     * a recording since, as if the call had been over before that. */
+    bool unrecorded;
 } Task;
 
 struct StreamState {
@@ -60,6 +63,7 @@ struct StreamState {
     _Atomic bool ended;   /* the handle is gone */
     _Atomic bool stopped; /* by a failure in its context: tasks are released without being run */
     _Atomic(struct Recorder *) recorder; /* takes the stream's work in place of the queue (recorder.c); NULL: none */
+    bool takes_no_recorder; /* the stream is ending; guarded by the recorder lock */
 
     struct Timeline *timeline; /* order.c; NULL: nobody watches */
     bool timeline_is_over;     /* the stream has ended: it gets no other */
@@ -89,7 +93,7 @@ void us_stream_keep_fault(StreamState *stream, DeviceFault fault, const Explanat
 bool us_stream_hold(StreamState *stream); /* false: the stream has ended */
 void us_stream_let_go(StreamState *stream);
 
-/* us_stream_submit with a readiness test; gives the task's ticket. */
+/* us_stream_submit with a readiness test; gives the task's ticket, 0: it has been recorded. */
 bool us_stream_queue(StreamState *stream, Task task, uint64_t *ticket);
 
 /* Puts the task where the stream's recorder wants it. `*recorded`: there is one, and the task may be gone already; the

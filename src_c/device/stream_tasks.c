@@ -29,7 +29,9 @@ Use us_use_of_rows(const void *address, size_t pitch, const Copy *copy, bool wri
     return use;
 }
 
-bool us_stream_copy(Stream *stream, const Copy *copy, const char *name)
+typedef bool Submit(Stream *stream, Work work, Uses uses, TaskRun *run, void (*release)(void *argument), void *argument);
+
+static bool queue_copy(Stream *stream, const Copy *copy, const char *name, Submit *submit)
 {
     CopyTask *task = malloc(sizeof *task);
     if (task == NULL) {
@@ -39,11 +41,21 @@ bool us_stream_copy(Stream *stream, const Copy *copy, const char *name)
     Work work = {name, "copy", (uint64_t)copy->width * copy->height};
     Use uses[] = {us_use_of_rows(copy->source, copy->source_pitch, copy, false),
                   us_use_of_rows(copy->destination, copy->destination_pitch, copy, true)};
-    if (!us_stream_submit_using(stream, work, (Uses){uses, 2}, run_copy, free, task)) {
+    if (!submit(stream, work, (Uses){uses, 2}, run_copy, free, task)) {
         free(task);
         return false;
     }
     return true;
+}
+
+bool us_stream_copy(Stream *stream, const Copy *copy, const char *name)
+{
+    return queue_copy(stream, copy, name, us_stream_submit_using);
+}
+
+bool us_stream_copy_unrecorded(Stream *stream, const Copy *copy, const char *name)
+{
+    return queue_copy(stream, copy, name, us_stream_submit_unrecorded);
 }
 
 typedef struct FillTask {
@@ -86,7 +98,7 @@ void us_stream_has_first(Stream *stream, void *address, size_t size, const char 
 {
     if ((us_checks() & (CHECK_RACE | CHECK_SYNC)) != 0) {
         const Use all = {.address = (uintptr_t)address, .size = size, .writes = true};
-        us_stream_submit_using(stream, (Work){name, "memory", size}, (Uses){&all, 1}, run_nothing, NULL, NULL);
+        us_stream_submit_unrecorded(stream, (Work){name, "memory", size}, (Uses){&all, 1}, run_nothing, NULL, NULL);
     }
 }
 
@@ -154,7 +166,8 @@ static bool queue_wait(StreamState *stream, StreamWait wanted, Moment *moment)
         return true; /* it has ended, so all its work has */
     }
     Task task = {.work = {"stream wait", "wait", 0}, .run = run_stream_wait, .ready = awaited_is_done,
-                 .release = release_stream_wait, .argument = wait, .anywhere = true, .after = moment};
+                 .release = release_stream_wait, .argument = wait, .anywhere = true, .after = moment,
+                 .unrecorded = true};
     uint64_t ticket = 0;
     if (!us_stream_queue(stream, task, &ticket)) {
         release_stream_wait(wait);

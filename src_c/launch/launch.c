@@ -20,6 +20,7 @@ void us_launch_begin(Launch *launch, const char *function)
     launch->function = function;
     launch->kernel = NULL;
     launch->overfull = false;
+    launch->unrecorded = false;
     launch->view_count = 0;
     launch->part_count = 0;
     launch->attribute_size = 0;
@@ -486,6 +487,13 @@ static bool is_awaited(void *argument)
 
 static const TaskCopying copying = {copy_recorded, draw_recorded, inherit, is_awaited};
 
+/* Of a launch that was to be recorded, where the recording was over before it came. */
+static void draw_in_place(void *argument, uint64_t ticket)
+{
+    (void)ticket;
+    draw_recorded(argument);
+}
+
 /* The launch may be over, and gone, once it is queued. */
 static bool queue_meeting(const LaunchTask *given, Task task, QueuedLaunch *launch, StreamState *stream)
 {
@@ -493,6 +501,7 @@ static bool queue_meeting(const LaunchTask *given, Task task, QueuedLaunch *laun
     Moment *after = meeting->after(launch->task.attributes, &stream->public), *over = NULL;
     uint64_t ticket = 0;
     task.ready = is_ready;
+    task.takes_place = task.unrecorded ? NULL : draw_in_place;
     task.copying = &copying;
     task.after = after;
     task.over = &over;
@@ -511,7 +520,7 @@ static bool queue_launch(const LaunchTask *given, QueuedLaunch *launch, StreamSt
 {
     const Task task = {.work = {given->function, "kernel", us_tracing ? bytes_of(given) : 0}, .run = run,
                        .release = give_back_block, .argument = launch, .uses = uses.first, .use_count = uses.count,
-                       .anywhere = true};
+                       .anywhere = true, .unrecorded = launch->task.unrecorded};
     uint64_t ticket = 0;
     return given->meeting != NULL ? queue_meeting(given, task, launch, stream) : us_stream_queue(stream, task, &ticket);
 }
@@ -525,6 +534,9 @@ bool us_launch_submit_task(const LaunchTask *task, Stream *stream)
         task->meeting->take(attributes, recorded);
         if (!recorded) {
             task->meeting->draw(attributes);
+        }
+        if (queued != NULL) {
+            queued->task.unrecorded = !recorded;
         }
     }
     if (queued == NULL) {
@@ -552,6 +564,7 @@ LaunchTask us_launch_task(const Launch *launch, const View **views)
     return (LaunchTask){
         .function = launch->function,
         .kernel = launch->kernel,
+        .unrecorded = launch->unrecorded,
         .view_count = launch->view_count,
         .views = views,
         .names = launch->names,

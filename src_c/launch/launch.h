@@ -54,6 +54,7 @@ typedef struct LaunchTask {
     void (*finish)(void *argument, const LaunchResult *result);
     void *finish_arguments[LAUNCH_RESULT_LIMIT];
     int32_t result_count;
+    bool unrecorded; /* as us_stream_submit_unrecorded */
     const LaunchMeeting *meeting; /* NULL: the kernel meets nobody */
 } LaunchTask;
 
@@ -71,6 +72,7 @@ typedef struct Launch {
     const char *function;
     Kernel *kernel; /* NULL: nothing to do (empty tensors) */
     bool overfull;  /* more views or attributes were added than there is room for: nothing is submitted */
+    bool unrecorded; /* as that of its task */
     int32_t view_count;
     View views[LAUNCH_VIEW_LIMIT];
     const char *names[LAUNCH_VIEW_LIMIT];

@@ -300,6 +300,16 @@ def test_conjugated_dot_of_a_type():
     np.testing.assert_allclose(result, x.conj() @ y, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("dtype", "kind", "real"), [(np.complex64, lib.MACA_C_32F, lib.MACA_R_32F),
+                                                     (np.complex128, lib.MACA_C_64F, lib.MACA_R_64F)])
+def test_the_norm_of_complex_numbers_is_computed_in_a_real_type_or_in_theirs(dtype, kind, real):
+    x = np.array([3 + 4j, 12j, 84], dtype)
+    for execution in (real, kind):
+        result = np.zeros(1, x.real.dtype)
+        run("mcblasNrm2Ex", 3, x, kind, 1, Host(result), real, execution)
+        np.testing.assert_allclose(result, 85, rtol=1e-6)  # 5, 12, 84, 85
+
+
 def test_the_sample_of_the_reference():
     """mcblas 1: two scalings of a 6 x 5 matrix that was copied there and back."""
     matrix = np.asfortranarray(np.float32([[i * 5 + j + 1 for j in range(5)] for i in range(6)]))  # a(i, j) = (i - 1) * 5 + j

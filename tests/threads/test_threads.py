@@ -14,7 +14,8 @@ HERE = pathlib.Path(__file__).parent
 @pytest.mark.parametrize("sanitizer", ["", "address", "thread"], ids=lambda build: build or "plain")
 @pytest.mark.parametrize("mode", ["async", "inline", "deferred"])
 @pytest.mark.parametrize("name", ["ascend_threads", "ascend_storm", "ascend_ending", "ascend_graphs", "ascend_ipc",
-                                  "ascend_callbacks", "ascend_collectives", "maca_threads", "maca_ending"])
+                                  "ascend_callbacks", "ascend_collectives", "ascend_captures", "maca_threads", "maca_ending",
+                                  "maca_captures"])
 def test_threads_share_a_device(name, mode, sanitizer):
     program = native.build_vendor(HERE / f"{name}.c", name.split("_")[0], sanitizer)
     done = native.run([program], {"UNDERSTUDY_STREAM": mode, "UNDERSTUDY_LOG": "off"})
@@ -31,7 +32,7 @@ def test_models_and_calls_of_a_communicator_take_turns_in_the_order_of_the_launc
 
 
 @pytest.mark.parametrize("mode", ["async", "deferred"])
-@pytest.mark.parametrize("name", ["ascend_orders", "maca_orders"])
+@pytest.mark.parametrize("name", ["ascend_orders", "ascend_capture_orders", "maca_orders", "maca_capture_orders"])
 def test_two_threads_in_every_order_of_their_locks(name, mode):
     program = native.build_vendor(HERE / f"{name}.c", name.split("_")[0], "", flags=("-D_GNU_SOURCE",))
     done = native.run([program], {"UNDERSTUDY_STREAM": mode, "UNDERSTUDY_LOG": "off"}, timeout=60)

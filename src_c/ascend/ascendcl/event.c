@@ -100,11 +100,16 @@ static bool is_external(const Event *event)
     return (event->vendor_flags & ACL_EVENT_EXTERNAL) != 0;
 }
 
+static bool is_shared(const Event *event)
+{
+    return (event->vendor_flags & ACL_EVENT_IPC) != 0;
+}
+
 /* Models know nothing of other processes. */
 static void require_capturable(Call *call, const Event *event, const Stream *stream)
 {
-    us_require(call, (event->vendor_flags & ACL_EVENT_IPC) == 0 || !us_stream_is_recorded(stream), "event", "ipc",
-               ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "event %d is one of several processes; stream %d is being captured",
+    us_require(call, !is_shared(event) || !us_stream_is_recorded(stream), "event", "ipc", ACL_ERROR_RT_FEATURE_NOT_SUPPORT,
+               "event %d is one of several processes; stream %d is being captured",
                (int)event->id, (int)stream->id);
 }
 
@@ -114,12 +119,14 @@ static void record_event(Call *call, Event *event, Stream *stream)
     if (call->status != 0) {
         return;
     }
-    if (!us_stream_is_recorded(stream)) {
+    const CaptureFault fault = is_shared(event) ? CAPTURE_FAULT_IDLE
+                               : is_external(event) || us_graph_has_bound(NULL, stream)
+                                   ? us_capture_external_record(event, stream)
+                                   : us_capture_record(event, stream);
+    if (fault == CAPTURE_FAULT_IDLE) {
         require_queued(call, us_event_record(event, stream));
-    } else if (us_graph_has_bound(NULL, stream) || is_external(event)) {
-        model_refuse_capture(call, us_capture_external_record(event, stream));
     } else {
-        model_refuse_capture(call, us_capture_record(event, stream));
+        model_refuse_capture(call, fault);
     }
 }
 
@@ -140,10 +147,11 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream)
         require_not_ex(&call, found);
     }
     Stream *target = acl_require_task_stream(&call, stream);
-    if (call.status == 0 && us_stream_is_recorded(target)) {
-        model_refuse_capture(&call, us_capture_external_reset(found, target));
+    const CaptureFault fault = call.status == 0 ? us_capture_external_reset(found, target) : CAPTURE_OK;
+    if (fault == CAPTURE_FAULT_IDLE) {
+        require_queued(&call, us_event_reset(found, target));
     } else {
-        require_queued(&call, call.status != 0 || us_event_reset(found, target));
+        model_refuse_capture(&call, fault);
     }
     return acl_end(&call);
 }
@@ -172,12 +180,14 @@ static void wait_for_event(Call *call, aclrtStream stream, Event *event, int32_t
     if (call->status != 0) {
         return;
     }
-    if (us_graph_has_bound(NULL, target) || (is_external(event) && us_stream_is_recorded(target))) {
-        model_refuse_capture(call, us_capture_external_wait(target, event, blocks));
-    } else if (us_stream_is_recorded(target) || us_event_is_captured(event)) {
-        model_refuse_capture(call, us_capture_wait(target, event));
-    } else {
+    const CaptureFault fault = is_shared(event) ? CAPTURE_FAULT_IDLE
+                               : is_external(event) || us_graph_has_bound(NULL, target)
+                                   ? us_capture_external_wait(target, event, blocks)
+                                   : us_capture_wait(target, event);
+    if (fault == CAPTURE_FAULT_IDLE) {
         require_queued(call, us_event_wait(target, event, blocks, timeout_us));
+    } else {
+        model_refuse_capture(call, fault);
     }
 }
 

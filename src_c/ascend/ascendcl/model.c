@@ -156,7 +156,7 @@ aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream)
     }
     us_require(&call, !us_stream_is_recorded(found), "stream", "capturing", ACL_ERROR_RT_CAPTURE_MODE_NOT_SUPPORT,
                "stream %d is captured or bound to a model: a model cannot be a task of another one", (int)found->id);
-    us_require(&call, us_graph_launch(graph, found, "aclmdlRIExecuteAsync"), "stream", "resources",
+    us_require(&call, us_graph_launch(graph, found, "aclmdlRIExecuteAsync", true), "stream", "resources",
                ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the run");
     return acl_end(&call);
 }
@@ -165,7 +165,7 @@ static void execute(Call *call, Graph *graph, const Context *context, int64_t ti
 {
     const uint32_t past_aborts = acl_past_aborts(context->device);
     Stream *stream = us_stream_create((Context *)context, 0);
-    bool queued = stream != NULL && us_graph_launch(graph, stream, call->function);
+    bool queued = stream != NULL && us_graph_launch(graph, stream, call->function, true);
     us_require(call, queued, "modelRI", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to run the model");
     WaitStatus status = queued ? us_stream_synchronize(stream, timeout_us) : WAIT_DONE;
     us_require(call, status != WAIT_TIMEOUT, "timeout", "expired", ACL_ERROR_RT_STREAM_SYNC_TIMEOUT,

@@ -9,6 +9,7 @@ void model_refuse_capture(Call *call, CaptureFault fault)
     static const Refusal refusals[] = {
         [CAPTURE_FAULT_BUSY] = {"stream", "capturing", ACL_ERROR_RT_STREAM_CAPTURED,
             "the stream's work is being captured already"},
+        [CAPTURE_FAULT_ENDED] = {"stream", "dead", ACL_ERROR_RT_INVALID_HANDLE, "another thread destroys the stream"},
         [CAPTURE_FAULT_IDLE] = {"stream", "idle", ACL_ERROR_RT_STREAM_NOT_CAPTURED,
             "the stream's work is not being captured"},
         [CAPTURE_FAULT_ORIGIN] = {"stream", "origin", ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED,

@@ -218,12 +218,12 @@ static void release_delivery(void *argument)
 }
 
 /* The stream's wait for its report. */
-static bool wait_for_report(Stream *stream, Event *event)
+static bool wait_for_report(Stream *stream, Event *event, bool recorded)
 {
-    if (!us_stream_is_recorded(stream)) {
+    if (!recorded) {
         return us_event_wait(stream, event, true, -1);
     }
-    /* What an invalid capture gets is dropped, as tasks are. */
+    /* What an invalid capture gets is dropped, as tasks are; so is what comes when it is over. */
     return us_capture_external_wait(stream, event, true) != CAPTURE_FAULT_NO_MEMORY;
 }
 
@@ -242,11 +242,13 @@ static bool send_report(Runtime *runtime, const char *name, QueueKind kind, Repo
     if (finish != NULL) {
         atomic_fetch_add(&finish->users, 1); /* the task may be over before this function is */
     }
-    bool sent = us_stream_submit(stream, name, deliver, release_delivery, delivery);
+    const Task task = {.work = {name, "task", 0}, .run = deliver, .release = release_delivery, .argument = delivery};
+    uint64_t ticket = 0;
+    bool sent = us_stream_queue(stream_state(stream), task, &ticket);
     if (!sent) {
         release_delivery(delivery);
     } else if (blocks) {
-        sent = wait_for_report(stream, finish->event);
+        sent = wait_for_report(stream, finish->event, ticket == 0);
     }
     let_go_finish(finish);
     return sent;

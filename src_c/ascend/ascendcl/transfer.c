@@ -101,8 +101,9 @@ void acl_queue_copy(Call *call, const Copy *copy, aclrtStream handle)
         return;
     }
     const uint32_t past_aborts = acl_past_aborts(stream->context->device);
-    us_require(call, us_stream_copy(stream, copy, call->function), "stream", "resources",
-               ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the copy");
+    const bool queued = pageable ? us_stream_copy_unrecorded(stream, copy, call->function)
+                                 : us_stream_copy(stream, copy, call->function);
+    us_require(call, queued, "stream", "resources", ACL_ERROR_RT_MEMORY_ALLOCATION, "no host memory to queue the copy");
     if (call->status == 0 && pageable) {
         us_stream_synchronize(stream, -1); /* a fault stays on the stream for the next synchronise */
         acl_require_no_abort_since(call, stream->context->device, past_aborts);

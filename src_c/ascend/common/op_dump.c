@@ -186,7 +186,8 @@ __attribute__((noinline)) static void dump_tensors(DumpState *state, const Execu
         index += of_kind;
     }
     LaunchTask task = {.function = plan->function, .kernel = dump_views, .view_count = job.count, .views = views,
-                       .names = names, .access = access, .attributes = &job, .attribute_size = sizeof job};
+                       .names = names, .access = access, .attributes = &job, .attribute_size = sizeof job,
+                       .unrecorded = true};
     if (job.count > 0 && !us_launch_submit_task(&task, stream)) {
         us_log(LOG_LEVEL_WARN, "%s could not be dumped: no host memory", plan->function);
     }

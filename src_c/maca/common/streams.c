@@ -143,9 +143,6 @@ bool maca_stream_idle(Stream *stream)
 
 bool maca_stream_enter(Stream *stream)
 {
-    if (us_stream_is_recorded(stream)) {
-        return true;
-    }
     if (is_default(stream)) {
         return wait_for_blocking_streams(stream);
     }
@@ -163,9 +160,6 @@ bool maca_stream_enter(Stream *stream)
 
 void maca_stream_leave(Stream *stream)
 {
-    if (us_stream_is_recorded(stream)) {
-        return;
-    }
     if (is_default(stream)) {
         __atomic_add_fetch(&stream->context->options[CONTEXT_DEFAULT_WORK], 1, __ATOMIC_ACQ_REL);
     } else if (is_blocking(stream)) {

@@ -185,6 +185,7 @@ void blas_submit(BlasCall *call, Kernel *kernel, const void *attributes, size_t 
     us_require(&call->call, !waits || !us_stream_is_recorded(stream), "handle", "launch", MCBLAS_STATUS_EXECUTION_FAILED,
                "the stream is being captured: a result in host memory, which the call would wait for, does not come now");
     us_launch_kernel(&call->launch, kernel, attributes, size);
+    call->launch.unrecorded = waits;
     us_require(&call->call, maca_launch(&call->launch, stream), "handle", "launch", MCBLAS_STATUS_EXECUTION_FAILED,
                "no host memory to queue the call");
     if (blas_ok(call) && waits) {

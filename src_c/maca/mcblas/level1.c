@@ -290,12 +290,20 @@ mcblasStatus_t mcblasScalEx(mcblasHandle_t handle, int n, const void *alpha, mac
     return blas_end(&call);
 }
 
+static macaDataType_t real_type(macaDataType_t type)
+{
+    return type == MACA_C_32F ? MACA_R_32F : type == MACA_C_64F ? MACA_R_64F : type;
+}
+
+/* The norm of complex elements is real, and so may be the type in which it is computed: the tables of libraries of the same
+ * interface have that one only. */
 mcblasStatus_t mcblasNrm2Ex(mcblasHandle_t handle, int n, const void *x, macaDataType_t xType, int incx, void *result,
                             macaDataType_t resultType, macaDataType_t executionType)
 {
     BlasCall call = blas_begin("mcblasNrm2Ex", handle);
-    const DType dtype = vector_type(&call, "xType", xType, "executionType", executionType);
-    const DType real = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64 : dtype;
+    const macaDataType_t execution = executionType == real_type(xType) ? xType : executionType;
+    const DType dtype = vector_type(&call, "xType", xType, "executionType", execution);
+    const DType real = blas_dtype(real_type(xType));
     us_require(&call.call, blas_is_known_type(resultType), "resultType", "range", MCBLAS_STATUS_INVALID_VALUE,
                "resultType is %d, which is no data type", (int)resultType);
     us_require(&call.call, blas_dtype(resultType) == real, "resultType", "combination", MCBLAS_STATUS_NOT_SUPPORTED,

@@ -56,7 +56,7 @@ static bool queue_staged(Stream *stream, const Copy *copy, const char *name)
     }
     Work work = {name, "copy", (uint64_t)copy->width * copy->height};
     Use use = us_use_of_rows(copy->destination, copy->destination_pitch, copy, true);
-    if (!us_stream_submit_using(stream, work, (Uses){&use, 1}, runtime_run_staged, runtime_release_staged, staged)) {
+    if (!us_stream_submit_unrecorded(stream, work, (Uses){&use, 1}, runtime_run_staged, runtime_release_staged, staged)) {
         runtime_release_staged(staged);
         return false;
     }
@@ -69,14 +69,18 @@ static void queue_copy(Call *call, Stream *stream, const Copy *copy)
         return;
     }
     bool queued = maca_stream_enter(stream);
+    const bool pageable = is_pageable(stream->context->device->platform, copy->source);
+    const bool staged = pageable && !us_stream_is_recorded(stream);
     if (queued) {
-        bool staged = is_pageable(stream->context->device->platform, copy->source) && !us_stream_is_recorded(stream);
         queued = staged
                      ? queue_staged(stream, copy, call->function)
                      : us_stream_copy(stream, copy, call->function);
     }
     maca_stream_leave(stream);
     require_queued(call, queued);
+    if (pageable && !staged && !us_stream_is_recorded(stream)) { /* another thread has ended the recording: maybe too early */
+        runtime_synchronize(call, stream);
+    }
 }
 
 /* ---- copies that are waited for: made by the calling thread once the default stream has come to rest ------------- */

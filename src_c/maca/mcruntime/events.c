@@ -51,9 +51,7 @@ static mcError_t record(Call call, mcEvent_t e, mcStream_t s)
     us_require(&call, ordinal_of(event) == stream->context->device->ordinal, "event", "device",
                mcErrorInvalidResourceHandle, "the event is of device %d, the stream of device %d", ordinal_of(event),
                (int)stream->context->device->ordinal);
-    if (call.status == 0 && us_stream_is_recorded(stream)) {
-        runtime_capture_record(&call, event, stream);
-    } else if (call.status == 0) {
+    if (call.status == 0 && !runtime_capture_record(&call, event, stream)) {
         bool queued = maca_stream_enter(stream) && us_event_record(event, stream);
         maca_stream_leave(stream);
         require_queued(&call, queued);

@@ -10,6 +10,7 @@ static void require_captured(Call *call, CaptureFault fault)
     static const Refusal refusals[] = {
         [CAPTURE_FAULT_BUSY] = {"stream", "capturing", mcErrorIllegalState,
             "the stream's work is being captured already"},
+        [CAPTURE_FAULT_ENDED] = {"stream", "alive", mcErrorInvalidResourceHandle, "another thread destroys the stream"},
         [CAPTURE_FAULT_IDLE] = {"stream", "idle", mcErrorIllegalState, "the stream's work is not being captured"},
         [CAPTURE_FAULT_ORIGIN] = {"stream", "origin", mcErrorStreamCaptureUnmatched,
             "the capture began on another stream; this one joined it through an event"},
@@ -30,14 +31,23 @@ static void require_captured(Call *call, CaptureFault fault)
     }
 }
 
-void runtime_capture_record(Call *call, Event *event, Stream *stream)
+/* False: nothing is recorded. */
+static bool is_captured(Call *call, CaptureFault fault)
 {
-    require_captured(call, us_capture_record(event, stream));
+    if (fault != CAPTURE_FAULT_IDLE) {
+        require_captured(call, fault);
+    }
+    return fault != CAPTURE_FAULT_IDLE;
 }
 
-void runtime_capture_wait(Call *call, Stream *stream, Event *event)
+bool runtime_capture_record(Call *call, Event *event, Stream *stream)
 {
-    require_captured(call, us_capture_wait(stream, event));
+    return is_captured(call, us_capture_record(event, stream));
+}
+
+bool runtime_capture_wait(Call *call, Stream *stream, Event *event)
+{
+    return is_captured(call, us_capture_wait(stream, event));
 }
 
 static void require_mode(Call *call, int mode)
@@ -219,7 +229,7 @@ mcError_t mcGraphLaunch(mcGraphExec_t graphExec, mcStream_t s)
     Graph *graph = require_exec(&call, graphExec);
     Stream *stream = require_stream(&call, s);
     if (call.status == 0) {
-        bool queued = maca_stream_enter(stream) && us_graph_launch(graph, stream, call.function);
+        bool queued = maca_stream_enter(stream) && us_graph_launch(graph, stream, call.function, false);
         maca_stream_leave(stream);
         require_queued(&call, queued);
     }

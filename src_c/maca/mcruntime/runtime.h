@@ -55,9 +55,9 @@ void require_running_stream(Call *call, const Stream *stream);
 void require_running_event(Call *call, const Event *event);
 void require_safe(Call *call, const Device *device);
 
-/* An event's record and wait in a capture (graphs.c). */
-void runtime_capture_record(Call *call, Event *event, Stream *stream);
-void runtime_capture_wait(Call *call, Stream *stream, Event *event);
+/* An event's record and wait in a capture (graphs.c). False: nothing is captured, and nothing happens. */
+bool runtime_capture_record(Call *call, Event *event, Stream *stream);
+bool runtime_capture_wait(Call *call, Stream *stream, Event *event);
 
 /* Refuses when a submission failed. */
 void require_queued(Call *call, bool queued);

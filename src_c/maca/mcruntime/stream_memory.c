@@ -82,7 +82,7 @@ static bool submit_free(Stream *stream, const char *function, const Allocation *
     const Use all = {.address = block->address, .size = block->size, .writes = true};
     const Work work = {function, "memory", block->size};
     bool queued = maca_stream_enter(stream) &&
-                  us_stream_submit_using(stream, work, (Uses){&all, 1}, run_free, release_free, entry);
+                  us_stream_submit_unrecorded(stream, work, (Uses){&all, 1}, run_free, release_free, entry);
     maca_stream_leave(stream);
     return queued;
 }

@@ -105,9 +105,7 @@ mcError_t mcStreamWaitEvent(mcStream_t s, mcEvent_t e, unsigned int flags)
     us_require(&call, flags == mcEventWaitDefault, "flags", "range", mcErrorInvalidValue, "flags is %u, not 0", flags);
     Stream *stream = require_stream(&call, s);
     Event *event = require_event(&call, e);
-    if (call.status == 0 && (us_stream_is_recorded(stream) || us_event_is_captured(event))) {
-        runtime_capture_wait(&call, stream, event);
-    } else if (call.status == 0) {
+    if (call.status == 0 && !runtime_capture_wait(&call, stream, event)) {
         bool queued = maca_stream_enter(stream) && us_event_wait(stream, event, false, -1);
         maca_stream_leave(stream);
         require_queued(&call, queued);
