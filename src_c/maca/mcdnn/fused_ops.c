@@ -52,7 +52,7 @@ typedef struct ConstantLabel {
     unsigned ops;
 } ConstantLabel;
 
-/* The operations as in the tables of the mirrored library's page of cudnnFusedOpsConstParamLabel_t. */
+/* With which operations public programs of the mirrored library give a label; the sheet has no table. */
 static const ConstantLabel constant_labels[CONSTANT_LABELS] = {
     [MCDNN_PARAM_XDESC] = {&a_tensor, CONV | WGRAD | RESERVED},
     [MCDNN_PARAM_XDATA_PLACEHOLDER] = {&a_place, CONV | WGRAD | RESERVED},
@@ -95,7 +95,7 @@ static const ConstantLabel constant_labels[CONSTANT_LABELS] = {
     [MCDNN_PARAM_BN_DBIAS_PLACEHOLDER] = {&a_place, RESERVED},
 };
 
-/* The same of cudnnFusedOpsVariantParamLabel_t. */
+/* The same of the variants; the size of a workspace goes with the workspace. */
 static const unsigned pointer_ops[POINTER_LABELS] = {
     [MCDNN_PTR_XDATA] = CONV | WGRAD | RESERVED,
     [MCDNN_PTR_BN_EQSCALE] = CONV | WGRAD | FINALIZE | RESERVED,
