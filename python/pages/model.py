@@ -240,7 +240,7 @@ KEYS = {"parameters", "meaning", "checks", "page", "library", "dtype", "rank", "
         "choice", "writes", "optional", "shape", "like", "status", "given", "unreachable", "computes", "updates", "description",
         "asks_most", "empty_is_null", "null_items", "usual", "missing", "prefix"}  # fmt: skip
 HOST_KEYS = {"host", "library", "page", "description", "rules", "choice"}
-CHECK_KEYS = {"rule", "when", "say", "break", "legal", "call", "status", "rules", "always"}
+CHECK_KEYS = {"rule", "when", "say", "break", "legal", "call", "status", "rules", "env", "always"}
 
 
 def _check_keys(entry: dict, where: str) -> None:

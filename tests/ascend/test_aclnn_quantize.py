@@ -10,7 +10,7 @@ from understudy import ascend
 
 from tests.ascend.calling import LAYOUTS, call, empty, empty_packed, fault, packed, random, refusal, rounded, steps_apart, tensor, unpacked, whole
 from tests.conformance.ascend import pages
-from tests.conformance.harness import Result
+from tests.conformance.harness import Result, run_python
 
 
 def drawn(shape, seed, kind="F32"):
@@ -191,6 +191,29 @@ def test_parameters_of_64_bits():
     own = call("QuantMatmulV3", x1=tensor(a, "I8"), x2=tensor(b, "I8"), scale=wide, offset=None, bias=None,
                transposeX1=False, transposeX2=False, out=empty((2, 4), "F16"))  # fmt: skip
     np.testing.assert_array_equal(own, a @ b * [0.5, 1, 2, 4])
+
+
+ON_910 = """
+import numpy as np
+from tests.ascend.calling import call, empty, tensor
+x = np.arange(128.0).reshape(4, 32)
+smooth = tensor(np.full((2, 32), 8.0), "F16")
+line = tensor(np.full(32, 8.0), "F16")
+for name, added in (("DynamicQuant", {"smoothScalesOptional": line}),
+                    ("DynamicQuantV2", {"smoothScalesOptional": smooth, "groupIndexOptional": tensor([1, 3], "I32"),
+                                        "dstType": 2, "offsetOut": None})):
+    y, scales = call(name, x=tensor(x, "F16"), yOut=empty((4, 32), "I8"), scaleOut=empty((4,)), **added)
+    print([round(float(scale * 127)) for scale in scales], [int(row[-1]) for row in y])
+"""
+
+
+def test_the_first_product_does_not_smooth_rows():
+    """Its pages call the factors and the groups reserved: row i has the maximum 32 i + 31, the last row is in no group."""
+    line = "[31, 63, 95, 127] [127, 127, 127, 127]"
+    assert run_python(ON_910, {"UNDERSTUDY_SOC": "Ascend910"}).split("\n") == [line, line, ""]
+    smooth = "[248, 504, 760, 1016] [127, 127, 127, 127]"
+    grouped = "[248, 504, 760, 0] [127, 127, 127, 0]"
+    assert run_python(ON_910, {"UNDERSTUDY_SOC": "Ascend910B"}).split("\n") == [smooth, grouped, ""]
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16"])

@@ -585,3 +585,88 @@ def test_packs_hold_what_they_are_given():
     ok(lib.mcdnnGetFusedOpsVariantParamPackAttribute(variants[0], lib.MCDNN_PTR_YDATA, found))
     assert (number[0], found[0]) == (0.25, pointer)
     ok(lib.mcdnnDestroyFusedOpsVariantParamPack(variants[0]))
+
+
+def pack(kind, ops):
+    made = ffi.new(f"mcdnnFusedOps{kind}ParamPack_t *")
+    ok(getattr(lib, f"mcdnnCreateFusedOps{kind}ParamPack")(made, ops))
+    return ffi.gc(made[0], getattr(lib, f"mcdnnDestroyFusedOps{kind}ParamPack"))
+
+
+def empty(kind):
+    made = ffi.new(f"mcdnn{kind}Descriptor_t *")
+    ok(getattr(lib, f"mcdnnCreate{kind}Descriptor")(made))
+    return ffi.gc(made[0], getattr(lib, f"mcdnnDestroy{kind}Descriptor"))
+
+
+def facts(getter, subject, *kinds):
+    """What a getter of a descriptor says."""
+    places = [ffi.new(f"{kind} *") for kind in kinds]
+    ok(getattr(lib, getter)(subject, *places))
+    return [place[0] for place in places]
+
+
+FACTS = {
+    "Tensor": lambda it: facts("mcdnnGetTensor4dDescriptor", it, "mcdnnDataType_t", *["int"] * 8),
+    "Filter": lambda it: facts("mcdnnGetFilter4dDescriptor", it, "mcdnnDataType_t", "mcdnnTensorFormat_t", *["int"] * 4),
+    "Activation": lambda it: facts("mcdnnGetActivationDescriptor", it, "mcdnnActivationMode_t", "mcdnnNanPropagation_t",
+                                   "double"),
+    "Convolution": lambda it: facts("mcdnnGetConvolution2dDescriptor", it, *["int"] * 6, "mcdnnConvolutionMode_t",
+                                    "mcdnnDataType_t"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind, label, make, expected", [
+    ("Tensor", "YSTATS_DESC", lambda: descriptor((2, 3, 4, 5), HALF), [HALF, 2, 3, 4, 5, 60, 20, 5, 1]),
+    ("Filter", "WDESC", lambda: filter_descriptor((6, 3, 2, 1), HALF, 1), [HALF, 1, 6, 3, 2, 1]),
+    ("Activation", "ACTIVATION_DESC", lambda: activation(lib.MCDNN_ACTIVATION_CLIPPED_RELU, 6.5),
+     [lib.MCDNN_ACTIVATION_CLIPPED_RELU, lib.MCDNN_NOT_PROPAGATE_NAN, 6.5]),
+    ("Convolution", "CONV_DESC", lambda: convolution((1, 2), (3, 4), (5, 6)), [1, 2, 3, 4, 5, 6, CROSS, FLOAT]),
+])  # fmt: skip
+def test_a_descriptor_is_passed_itself(kind, label, make, expected):
+    """The pack has what it held when it was given, even once it is destroyed."""
+    constants, label, is_null = pack("Const", 0), getattr(lib, f"MCDNN_PARAM_{label}"), ffi.new("int *", 5)
+    given, found = make(), empty(kind)
+    before = FACTS[kind](given)
+    assert before == expected
+    ok(lib.mcdnnGetFusedOpsConstParamPackAttribute(constants, label, found, is_null))
+    assert is_null[0] == 1
+    ok(lib.mcdnnSetFusedOpsConstParamPackAttribute(constants, label, given))
+    ffi.release(given)
+    ok(lib.mcdnnGetFusedOpsConstParamPackAttribute(constants, label, found, is_null))
+    assert (is_null[0], FACTS[kind](found)) == (0, expected)
+    ok(lib.mcdnnSetFusedOpsConstParamPackAttribute(constants, label, ffi.NULL))
+    ok(lib.mcdnnGetFusedOpsConstParamPackAttribute(constants, label, found, is_null))
+    assert (is_null[0], FACTS[kind](found)) == (1, expected)
+
+
+EQUIVALENT = "BN_EQSCALEBIAS_DESC BN_EQSCALE_PLACEHOLDER BN_EQBIAS_PLACEHOLDER BN_MODE"
+LEARNED = ("BN_SCALEBIAS_MEANVAR_DESC BN_SCALE_PLACEHOLDER BN_BIAS_PLACEHOLDER BN_RUNNING_MEAN_PLACEHOLDER "
+           "BN_RUNNING_VAR_PLACEHOLDER")
+SUMS = "YSTATS_DESC YSUM_PLACEHOLDER YSQSUM_PLACEHOLDER"
+CONVOLVED = f"{EQUIVALENT} XDESC XDATA_PLACEHOLDER ACTIVATION_DESC CONV_DESC"
+POINTERS = "PTR_BN_EQSCALE PTR_BN_EQBIAS PTR_WORKSPACE SCALAR_SIZE_T_WORKSPACE_SIZE_IN_BYTES"
+LEARNED_POINTERS = ("PTR_BN_SCALE PTR_BN_BIAS PTR_BN_RUNNING_MEAN PTR_BN_RUNNING_VAR "
+                    "SCALAR_DOUBLE_BN_EPSILON")
+# What programs of the mirrored interface give for each operation: constants, variants.
+LABELS = [
+    (f"{CONVOLVED} {SUMS} WDESC WDATA_PLACEHOLDER YDESC YDATA_PLACEHOLDER",
+     f"{POINTERS} PTR_XDATA PTR_WDATA PTR_YDATA PTR_YSUM PTR_YSQSUM"),
+    (f"{CONVOLVED} DWDESC DWDATA_PLACEHOLDER DYDESC DYDATA_PLACEHOLDER",
+     f"{POINTERS} PTR_XDATA PTR_DWDATA PTR_DYDATA"),
+    (f"{EQUIVALENT} {LEARNED} {SUMS} BN_SAVED_MEAN_PLACEHOLDER BN_SAVED_INVSTD_PLACEHOLDER",
+     f"{POINTERS} {LEARNED_POINTERS} PTR_YSUM PTR_YSQSUM PTR_BN_SAVED_MEAN PTR_BN_SAVED_INVSTD "
+     "SCALAR_INT64_T_BN_ACCUMULATION_COUNT SCALAR_DOUBLE_BN_EXP_AVG_FACTOR"),
+    (f"{EQUIVALENT} {LEARNED}", f"{POINTERS} {LEARNED_POINTERS}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("ops, constants, variants", [(ops, *names) for ops, names in enumerate(LABELS)])
+def test_labels_of_an_operation(ops, constants, variants):
+    for kind, prefix, names, labels in (("Const", "MCDNN_PARAM_", constants, range(39)),
+                                        ("Variant", "MCDNN_", variants, [*range(24), *range(100, 104)])):  # fmt: skip
+        it, set_attribute = pack(kind, ops), getattr(lib, f"mcdnnSetFusedOps{kind}ParamPackAttribute")
+        taken = {label for label in labels if set_attribute(it, label, ffi.NULL) == 0}
+        assert taken == {getattr(lib, prefix + name) for name in names.split()}
+        reserved = pack(kind, lib.MCDNN_FUSED_SCALE_BIAS_ADD_ACTIVATION_GEN_BITMASK)
+        assert all(set_attribute(reserved, label, ffi.NULL) == 0 for label in labels)

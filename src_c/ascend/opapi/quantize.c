@@ -109,8 +109,10 @@ aclnnStatus op_quantize_rows(OpCall *op, const Operand *x, const Operand *smooth
     }
     const Integers to = op_integers_of(y);
     const QuantizeRows how = {.packed = to.axis != NOT_PACKED};
-    const PlannedView views[] = {{x, VIEW_READ, NULL},     {smooth, VIEW_READ, NULL},  {y, VIEW_WRITE, &to.view},
-                                 {scale, VIEW_WRITE, NULL}, {offset, VIEW_WRITE, NULL}, {ends, VIEW_READ, NULL}};
+    const bool smooths = op->product->product != PRODUCT_910A; /* reserved there (aclnnDynamicQuant, aclnnDynamicQuantV2) */
+    const PlannedView views[] = {{x, VIEW_READ, NULL},      {smooths ? smooth : NULL, VIEW_READ, NULL},
+                                 {y, VIEW_WRITE, &to.view}, {scale, VIEW_WRITE, NULL},
+                                 {offset, VIEW_WRITE, NULL}, {smooths ? ends : NULL, VIEW_READ, NULL}};
     return op_plan_views(op, us_quantize_rows, &how, sizeof how, 6, views);
 }
 

@@ -3,14 +3,6 @@
 
 #include "check.h"
 
-typedef struct FilterDescriptor {
-    mcdnnDataType_t type;
-    mcdnnTensorFormat_t format;
-    int32_t rank; /* 0 until set */
-    int sizes[MCDNN_DIM_MAX];
-    size_t bytes;
-} FilterDescriptor;
-
 /* Vectors of channels need a type that has them; in other formats it is stored, too. */
 static void check_format(Call *call, mcdnnTensorFormat_t format, mcdnnDataType_t type)
 {

@@ -464,16 +464,37 @@ def destroyed(name, kind, times):
     return change
 
 
-def constants():
-    return made("mcdnnFusedOpsConstParamPack_t", "FusedOpsConstParamPack")
+def constants(ops=0):
+    return made("mcdnnFusedOpsConstParamPack_t", "FusedOpsConstParamPack", ops)
 
 
-def variants():
-    return made("mcdnnFusedOpsVariantParamPack_t", "FusedOpsVariantParamPack")
+def variants(ops=0):
+    return made("mcdnnFusedOpsVariantParamPack_t", "FusedOpsVariantParamPack", ops)
+
+
+def reserved_constants():
+    """Each label belongs to a reserved operation."""
+    return constants(6)
+
+
+def reserved_variants():
+    return variants(6)
 
 
 def number():
     return ffi.new("int64_t *")
+
+
+def flag():
+    return ffi.new("int *")
+
+
+def any_tensor():
+    return descriptor((1, 4, 2, 2))
+
+
+def any_filter():
+    return filter_descriptor((1, 4, 2, 2))
 
 
 RULES += [case for name, kind, parameter in PACKS for case in (
@@ -488,24 +509,41 @@ GET_VARIANT, SET_VARIANT = "mcdnnGetFusedOpsVariantParamPackAttribute", "mcdnnSe
 RULES += [
     RuleCase(f"{SET_CONSTANT}/constPack/alive", status(SET_CONSTANT, ffi.NULL, 0, ffi.NULL),
              status(SET_CONSTANT, constants, 0, ffi.NULL)),
-    RuleCase(f"{SET_CONSTANT}/paramLabel/range", status(SET_CONSTANT, constants, 39, ffi.NULL),
-             status(SET_CONSTANT, constants, 38, ffi.NULL)),
-    RuleCase(f"{GET_CONSTANT}/constPack/alive", status(GET_CONSTANT, ffi.NULL, 0, number, lambda: ffi.new("int *")),
-             status(GET_CONSTANT, constants, 0, number, lambda: ffi.new("int *"))),
-    RuleCase(f"{GET_CONSTANT}/paramLabel/range", status(GET_CONSTANT, constants, 39, number, lambda: ffi.new("int *")),
-             status(GET_CONSTANT, constants, 38, number, lambda: ffi.new("int *"))),
-    RuleCase(f"{GET_CONSTANT}/param/null", status(GET_CONSTANT, constants, 0, ffi.NULL, lambda: ffi.new("int *")),
-             status(GET_CONSTANT, constants, 0, number, lambda: ffi.new("int *"))),
-    RuleCase(f"{GET_CONSTANT}/isNULL/null", status(GET_CONSTANT, constants, 0, number, ffi.NULL),
-             status(GET_CONSTANT, constants, 0, number, lambda: ffi.new("int *"))),
+    RuleCase(f"{SET_CONSTANT}/paramLabel/range", status(SET_CONSTANT, reserved_constants, 39, ffi.NULL),
+             status(SET_CONSTANT, reserved_constants, 38, ffi.NULL)),
+    RuleCase(f"{SET_CONSTANT}/paramLabel/of-operation", status(SET_CONSTANT, constants, lib.MCDNN_PARAM_DWDESC, ffi.NULL),
+             status(SET_CONSTANT, constants, lib.MCDNN_PARAM_WDESC, ffi.NULL)),
+    RuleCase(f"{SET_CONSTANT}/param/alive", status(SET_CONSTANT, constants, lib.MCDNN_PARAM_XDESC, any_filter),
+             status(SET_CONSTANT, constants, lib.MCDNN_PARAM_XDESC, any_tensor)),
+    RuleCase(f"{SET_CONSTANT}/param/range",
+             status(SET_CONSTANT, constants, lib.MCDNN_PARAM_XDATA_PLACEHOLDER, lambda: ffi.new("int *", 3)),
+             status(SET_CONSTANT, constants, lib.MCDNN_PARAM_XDATA_PLACEHOLDER, lambda: ffi.new("int *", 2))),
+    RuleCase(f"{GET_CONSTANT}/constPack/alive", status(GET_CONSTANT, ffi.NULL, 1, number, flag),
+             status(GET_CONSTANT, constants, 1, number, flag)),
+    RuleCase(f"{GET_CONSTANT}/paramLabel/range", status(GET_CONSTANT, reserved_constants, 39, number, flag),
+             status(GET_CONSTANT, reserved_constants, 38, number, flag)),
+    RuleCase(f"{GET_CONSTANT}/paramLabel/of-operation",
+             status(GET_CONSTANT, constants, lib.MCDNN_PARAM_BN_SCALE_PLACEHOLDER, number, flag),
+             status(GET_CONSTANT, constants, lib.MCDNN_PARAM_BN_EQSCALE_PLACEHOLDER, number, flag)),
+    RuleCase(f"{GET_CONSTANT}/param/alive", status(GET_CONSTANT, constants, lib.MCDNN_PARAM_XDESC, number, flag),
+             status(GET_CONSTANT, constants, lib.MCDNN_PARAM_XDESC, any_tensor, flag)),
+    RuleCase(f"{GET_CONSTANT}/param/null", status(GET_CONSTANT, constants, 1, ffi.NULL, flag),
+             status(GET_CONSTANT, constants, 1, number, flag)),
+    RuleCase(f"{GET_CONSTANT}/isNULL/null", status(GET_CONSTANT, constants, 1, number, ffi.NULL),
+             status(GET_CONSTANT, constants, 1, number, flag)),
     RuleCase(f"{SET_VARIANT}/varPack/alive", status(SET_VARIANT, ffi.NULL, 0, ffi.NULL),
              status(SET_VARIANT, variants, 0, ffi.NULL)),
-    RuleCase(f"{SET_VARIANT}/paramLabel/range", status(SET_VARIANT, variants, 24, ffi.NULL),
-             status(SET_VARIANT, variants, 103, ffi.NULL)),
+    RuleCase(f"{SET_VARIANT}/paramLabel/range", status(SET_VARIANT, reserved_variants, 24, ffi.NULL),
+             status(SET_VARIANT, reserved_variants, 103, ffi.NULL)),
+    RuleCase(f"{SET_VARIANT}/paramLabel/of-operation", status(SET_VARIANT, variants, lib.MCDNN_PTR_DWDATA, ffi.NULL),
+             status(SET_VARIANT, variants, lib.MCDNN_PTR_WDATA, ffi.NULL)),
     RuleCase(f"{GET_VARIANT}/varPack/alive", status(GET_VARIANT, ffi.NULL, 0, number),
              status(GET_VARIANT, variants, 0, number)),
-    RuleCase(f"{GET_VARIANT}/paramLabel/range", status(GET_VARIANT, variants, 104, number),
-             status(GET_VARIANT, variants, 23, number)),
+    RuleCase(f"{GET_VARIANT}/paramLabel/range", status(GET_VARIANT, reserved_variants, 104, number),
+             status(GET_VARIANT, reserved_variants, 23, number)),
+    RuleCase(f"{GET_VARIANT}/paramLabel/of-operation",
+             status(GET_VARIANT, variants, lib.MCDNN_SCALAR_DOUBLE_BN_EPSILON, number),
+             status(GET_VARIANT, variants, lib.MCDNN_SCALAR_SIZE_T_WORKSPACE_SIZE_IN_BYTES, number)),
     RuleCase(f"{GET_VARIANT}/ptr/null", status(GET_VARIANT, variants, 0, ffi.NULL),
              status(GET_VARIANT, variants, 0, number)),
 ]
