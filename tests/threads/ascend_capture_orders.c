@@ -297,11 +297,6 @@ static void check_device_is_usable(void)
     CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
 }
 
-typedef struct Race {
-    const char *name;
-    void (*prepare)(void), (*halting)(void), (*other)(void), (*check)(void);
-} Race;
-
 static const Race races[] = {
     {"record-begin", nothing, record, begin, end_and_check_record},
     {"record-end", begin, record, end, check_stream},
@@ -332,11 +327,7 @@ int main(int argc, char **argv)
     CHECK(HcclCommInitAll(1, &device, &communicator) == HCCL_SUCCESS);
     make_ready_model();
     start_serving();
-    for (size_t i = 0; i < sizeof races / sizeof races[0]; i++) {
-        if (argc < 2 || strcmp(argv[1], races[i].name) == 0) {
-            try_all_orders(races[i].prepare, races[i].halting, races[i].other, races[i].check);
-        }
-    }
+    try_all_orders_of(races, sizeof races / sizeof races[0], argc > 1 ? argv[1] : NULL);
     stop_serving();
     printf("ok\n");
     return 0;

@@ -1,13 +1,10 @@
 /* One thread captures a stream again and again, while another gives it copies, events and operations that take turns, and waits
  * for them; one begins captures of streams that another destroys. Prints "ok". */
-#include "../check.h"
+#include "meeting.h"
 
 #include <acl/acl.h>
 #include <hccl/hccl.h>
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
 enum { ROUNDS = 20000, CAPTURES = 4000, STREAMS = 20000 };
@@ -66,17 +63,6 @@ static void work_while_captured(void)
 }
 
 static _Atomic(aclrtStream) ending;
-static atomic_int given, taken;
-
-/* Awake, so that the two meet; where there is one processor for both, the other gets it. */
-static void wait_until(atomic_int *number, int value)
-{
-    for (int i = 1; atomic_load(number) < value; i++) {
-        if (i % 4096 == 0) {
-            sched_yield();
-        }
-    }
-}
 
 static void *capture_what_ends(void *unused)
 {
@@ -84,13 +70,13 @@ static void *capture_what_ends(void *unused)
     CHECK(aclrtSetCurrentContext(context) == ACL_SUCCESS);
     for (int i = 1; i <= STREAMS; i++) {
         aclmdlRI model;
-        wait_until(&given, i);
+        wait_for_round(i);
         aclrtStream found = atomic_load(&ending);
         aclmdlRICaptureBegin(found, ACL_MODEL_RI_CAPTURE_MODE_RELAXED);
         if (aclmdlRICaptureEnd(found, &model) == ACL_SUCCESS) {
             CHECK(aclmdlRIDestroy(model) == ACL_SUCCESS);
         }
-        atomic_store(&taken, i);
+        end_round(i);
     }
     return NULL;
 }
@@ -103,11 +89,9 @@ static void end_what_is_captured(void)
         aclrtStream made;
         CHECK(aclrtCreateStream(&made) == ACL_SUCCESS);
         atomic_store(&ending, made);
-        atomic_store(&given, i);
-        for (volatile int pause = 0; pause < i * 37 % 2500; pause++) {
-        }
+        let_go_on(i);
         CHECK(aclrtDestroyStream(made) == ACL_SUCCESS);
-        wait_until(&taken, i);
+        wait_for_end(i);
         CHECK(aclrtSynchronizeDevice() == ACL_SUCCESS);
     }
     pthread_join(thread, NULL);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
+#include <string.h>
 
 typedef int LockFunction(pthread_mutex_t *mutex);
 
@@ -84,6 +85,21 @@ static inline void try_all_orders(void (*prepare)(void), void (*halting)(void), 
         sem_post(&may_go_on);
         CHECK(pthread_join(thread, NULL) == 0);
         check();
+    }
+}
+
+typedef struct Race {
+    const char *name;
+    void (*prepare)(void), (*halting)(void), (*other)(void), (*check)(void);
+} Race;
+
+/* All of them, or the one that is asked for. */
+static inline void try_all_orders_of(const Race *races, size_t count, const char *asked)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (asked == NULL || strcmp(asked, races[i].name) == 0) {
+            try_all_orders(races[i].prepare, races[i].halting, races[i].other, races[i].check);
+        }
     }
 }
 

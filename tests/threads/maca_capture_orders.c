@@ -190,11 +190,6 @@ static void check_device_is_usable(void)
     CHECK(mcDeviceSynchronize() == mcSuccess);
 }
 
-typedef struct Race {
-    const char *name;
-    void (*prepare)(void), (*halting)(void), (*other)(void), (*check)(void);
-} Race;
-
 static const Race races[] = {
     {"record-begin", nothing, record, begin, end_and_check_record},
     {"record-end", begin, record, end, check_record_is_made},
@@ -217,11 +212,7 @@ int main(int argc, char **argv)
     CHECK(mcblasCreate(&blas) == MCBLAS_STATUS_SUCCESS && mcblasSetStream(blas, stream) == MCBLAS_STATUS_SUCCESS);
     CHECK(mcMalloc((void **)&ones, sizeof host) == mcSuccess && mcMalloc((void **)&number, sizeof *number) == mcSuccess);
     CHECK(mcMemcpy(ones, host, sizeof host, mcMemcpyHostToDevice) == mcSuccess);
-    for (size_t i = 0; i < sizeof races / sizeof races[0]; i++) {
-        if (argc < 2 || strcmp(argv[1], races[i].name) == 0) {
-            try_all_orders(races[i].prepare, races[i].halting, races[i].other, races[i].check);
-        }
-    }
+    try_all_orders_of(races, sizeof races / sizeof races[0], argc > 1 ? argv[1] : NULL);
     printf("ok\n");
     return 0;
 }

@@ -1,13 +1,10 @@
 /* One thread captures a stream again and again, while another records an event on it, multiplies vectors there and waits for
  * both; one begins captures of streams that another destroys. Prints "ok". */
-#include "../check.h"
+#include "meeting.h"
 
 #include <mc_runtime.h>
 #include <mcblas/mcblas.h>
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
 enum { ROUNDS = 20000, CAPTURES = 4000, STREAMS = 20000, COUNT = 100 };
@@ -63,30 +60,19 @@ static void work_while_captured(void)
 }
 
 static _Atomic(mcStream_t) ending;
-static atomic_int given, taken;
-
-/* Awake, so that the two meet; where there is one processor for both, the other gets it. */
-static void wait_until(atomic_int *number, int value)
-{
-    for (int i = 1; atomic_load(number) < value; i++) {
-        if (i % 4096 == 0) {
-            sched_yield();
-        }
-    }
-}
 
 static void *capture_what_ends(void *unused)
 {
     (void)unused;
     for (int i = 1; i <= STREAMS; i++) {
         mcGraph_t graph;
-        wait_until(&given, i);
+        wait_for_round(i);
         mcStream_t found = atomic_load(&ending);
         mcStreamBeginCapture(found, mcStreamCaptureModeRelaxed);
         if (mcStreamEndCapture(found, &graph) == mcSuccess) {
             CHECK(mcGraphDestroy(graph) == mcSuccess);
         }
-        atomic_store(&taken, i);
+        end_round(i);
     }
     return NULL;
 }
@@ -99,11 +85,9 @@ static void end_what_is_captured(void)
         mcStream_t made;
         CHECK(mcStreamCreateWithFlags(&made, mcStreamNonBlocking) == mcSuccess);
         atomic_store(&ending, made);
-        atomic_store(&given, i);
-        for (volatile int pause = 0; pause < i * 37 % 2500; pause++) {
-        }
+        let_go_on(i);
         CHECK(mcStreamDestroy(made) == mcSuccess);
-        wait_until(&taken, i);
+        wait_for_end(i);
         CHECK(mcDeviceSynchronize() == mcSuccess);
     }
     pthread_join(thread, NULL);
