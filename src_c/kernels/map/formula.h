@@ -30,7 +30,7 @@
 enum { MAP_INPUTS = 9, NARROW_LANES = 4 * LANES };
 
 /* How far ahead a loop over arrays of so many bytes fetches: maps of arrays that lie in the last cache are 1.2 to 1.4 times as
- * fast as with READ_AHEAD_BYTES (Zen 5), of which short arrays get more. Zen 4 finds them by itself (1.1 to 1.2 times as fast),
+ * fast as with READ_AHEAD_BYTES (Zen 5), of which short arrays get more. Zen 4 finds them by itself (1.05 to 1.4 times as fast),
  * but a single input beside results that go past the caches (0.85). */
 static inline int64_t us_map_ahead(int64_t bytes, bool is_alone)
 {

@@ -180,7 +180,9 @@ static void cut(ReduceWork *work)
     const bool is_short = elements < short_row(work) && run > elements;
     work->by_columns = work->turned_runs > 1 || (run > 1 && (along_kept < along_reduced || elements == 1 || is_short));
     work->strip = elements < LONG_ROW ? SHORT_STRIP : STRIP;
-    cut_outputs(work, elements, work->reduction->values != NULL ? INDEXED_COLUMNS : COLUMNS);
+    const bool is_indexed = work->reduction->values != NULL;
+    const int64_t columns = is_indexed ? INDEXED_COLUMNS : COLUMNS, wide = is_indexed ? columns : most_columns(work);
+    cut_outputs(work, elements, columns);
     int64_t unit_elements = elements * work->unit_columns * work->unit_runs, chunks = 1;
     if (work->units < FEW_UNITS) {
         int64_t most = ceiling(MOST_CHUNKS, work->units);
@@ -191,8 +193,8 @@ static void cut(ReduceWork *work)
     }
     work->chunk_elements = ceiling(elements, smaller(chunks, elements));
     work->chunks = ceiling(elements, work->chunk_elements);
-    if (work->reduction->values == NULL && most_columns(work) > COLUMNS) { /* of the same chunks: the sums stay the same */
-        cut_outputs(work, elements, most_columns(work));
+    if (wide > columns) { /* of the same chunks: the sums do not depend on it, nor on the processor */
+        cut_outputs(work, elements, wide);
         unit_elements = elements * work->unit_columns * work->unit_runs;
     }
     work->units_per_piece = ceiling(PIECE_ELEMENTS, unit_elements);
